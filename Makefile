@@ -1,0 +1,41 @@
+# Every target sets up what it needs: a virtual environment in .venv, then the package in it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Two test processes share two cores: a BLAS that starts its own threads in each only slows both down.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Give Me Some Credit and ProPublica may not be redistributed: tests read them from here, or skip.
+export EQUIRECOURSE_DATA ?= $(wildcard ../shared/data)
+
+.PHONY: demo test bench lint docs clean
+
+demo: $(VENV)/installed
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed-test lint
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/installed-test
+	$(BIN)/python -m benchmarks
+
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

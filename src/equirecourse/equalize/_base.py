@@ -1,0 +1,289 @@
+"""What both equalizers share: parameters, checks, the rounds, and predictions by the sign of a score."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from equirecourse._validation import Groups, check_groups, check_labels, favorable_index, split_features
+from equirecourse.equalize._contrasts import Contrasts
+from equirecourse.equalize._penalty import fit_bound, fit_penalty
+from equirecourse.equalize._rounds import Round, RoundFit, Rounds, Setting, check_plain, look, run_rounds
+
+__all__ = ["EqualRecourseEstimator", "FitData", "Problem"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Checked training data. ``y`` is +1 for the favourable label, whatever the labels are."""
+
+    X: Any
+    labels: NDArray[Any]
+    y: Array
+    sample_weight: Array
+    weighted: bool
+    partitions: tuple[Groups, ...]
+    classes: NDArray[Any]
+    sign: float
+    rows: NDArray[np.intp]
+
+    def replace(self, **changes: Any) -> FitData:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+class Problem(Protocol):
+    """A training set ready to be fitted again and again, for other contrasts and other stiffnesses."""
+
+    data: FitData
+
+    def fit_at(self, contrasts: Contrasts | None, stiffness: float) -> RoundFit: ...
+
+    def fit(self, contrasts: Contrasts | None) -> RoundFit: ...
+
+    def natural_stiffness(self, contrasts: Contrasts) -> float: ...
+
+
+class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
+    """Base of the equalizers; not for use by itself."""
+
+    recourse_penalty: float
+    penalty: str
+    difference_bound: float | None
+    normalize: str
+    match: str
+    n_bins: int
+    intersections: bool
+    min_rejected: int
+    favorable_label: Any
+    max_rounds: int
+    memory: int
+    on_cycle: str
+    balance_tol: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "recourse_penalty": [Interval(Real, 0.0, None, closed="both")],
+        "penalty": [StrOptions({"absolute", "squared"})],
+        "difference_bound": [Interval(Real, 0.0, None, closed="left"), None],
+        "normalize": [StrOptions({"rejected", "group"})],
+        "match": [StrOptions({"mean", "distribution"})],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "intersections": ["boolean"],
+        "min_rejected": [Interval(Integral, 1, None, closed="left")],
+        "max_rounds": [Interval(Integral, 0, None, closed="left")],
+        "memory": [Interval(Integral, 1, None, closed="left")],
+        "on_cycle": [StrOptions({"mix", "stop"})],
+        "balance_tol": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model. A fit that fails leaves the model as it was.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data (for a precomputed kernel, the kernel matrix).
+        y : array-like of shape (n_samples,)
+            Two labels of any kind.
+        sensitive_features : array-like, Series or DataFrame, optional
+            The groups, one row per person; several columns are crossed, or balanced one by one with
+            ``intersections=False``. Without them this is the plain model.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each person, in the loss and in the group means.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        before = dict(self.__dict__)
+        try:
+            problem = self._open(X, y, sensitive_features, sample_weight)
+            rounds = self._run_rounds(problem.fit, problem.data) if problem.data.partitions else None
+            self._store(problem, rounds.chosen.fit if rounds is not None else problem.fit(None))
+            self._store_common(problem.data, rounds)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def penalty_path(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        shares: Any = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05),
+        sample_weight: Any = None,
+    ) -> Array:
+        """Squared penalties that leave given shares of the plain model's difference.
+
+        The scale of a penalty depends on the data, the loss and C. This finds the range that matters: for each share,
+        the ``recourse_penalty`` of ``penalty="squared"`` at which that share of the difference remains, for the people
+        that the plain model rejects (the first round). The model itself is not fitted.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in ``fit``.
+        shares : array-like of float
+            Shares between 0 and 1.
+
+        Returns
+        -------
+        ndarray
+            One penalty per share.
+        """
+        model = clone(self)
+        problem = model._open(X, y, sensitive_features, sample_weight)
+        plain = look(model._setting(problem.data), 0, "plain", problem.fit_at(None, 0.0), None, None)
+        check_plain(plain, model._setting(problem.data))
+        fit_at = partial(problem.fit_at, plain.own)
+        whole = float(np.linalg.norm(fit_at(0.0).differences))
+
+        def size(fit: RoundFit) -> float:
+            return float(np.linalg.norm(fit.differences)) / whole
+
+        natural = problem.natural_stiffness(plain.own)
+        return np.array([fit_bound(fit_at, size, float(share), natural, tol=0.05).stiffness for share in shares])
+
+    def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Problem:
+        """Check parameters and data, and set up what all fits share."""
+        raise NotImplementedError
+
+    def _store(self, problem: Any, fit: Any) -> None:
+        """Set the fitted attributes."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        if self.difference_bound is not None and not np.isinf(self.recourse_penalty):
+            raise ValueError(
+                f"recourse_penalty={self.recourse_penalty:g} and difference_bound={self.difference_bound:g} are two "
+                "ways to say how much to balance; set one of them."
+            )
+        if self.match == "distribution" and self.normalize == "group":
+            raise ValueError(
+                "match='distribution' compares quantiles of the rejected and needs normalize='rejected', "
+                "got normalize='group'."
+            )
+
+    def _check_fit_data(self, X: Any, y: NDArray[Any], sensitive_features: Any, sample_weight: Any) -> FitData:
+        """Labels, weights and groups, checked together; people of weight zero are left out, as if they were absent."""
+        check_classification_targets(y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        rows = np.flatnonzero(weights > 0)
+        if len(rows) == 0:
+            raise ValueError(
+                "sample_weight is zero for everybody; give at least one person of each class a positive weight."
+            )
+        classes = check_labels(y[rows])
+        favorable = favorable_index(classes, self.favorable_label)
+        partitions: tuple[Groups, ...] = ()
+        if sensitive_features is not None:
+            tables = [sensitive_features] if self.intersections else split_features(sensitive_features)
+            partitions = tuple(check_groups(table, X.shape[0], at_least=2) for table in tables)
+            partitions = tuple(dataclasses.replace(g, codes=g.codes[rows]) for g in partitions)
+        sign = 1.0 if favorable == 1 else -1.0
+        signed = np.where(y[rows] == classes[favorable], 1.0, -1.0)
+        weighted = sample_weight is not None
+        return FitData(X[rows], y[rows], signed, weights[rows], weighted, partitions, classes, sign, rows)
+
+    def _setting(self, data: FitData) -> Setting:
+        return Setting(
+            partitions=data.partitions,
+            y=data.y,
+            sample_weight=data.sample_weight,
+            normalize=self.normalize,
+            min_rejected=self.min_rejected,
+            n_bins=self.n_bins if self.match == "distribution" else 1,
+            memory=self.memory,
+        )
+
+    def _run_rounds(self, fit_contrasts: Callable[[Contrasts | None], RoundFit], data: FitData) -> Rounds:
+        bound = self.difference_bound
+
+        def satisfied(plain: Round) -> bool:
+            return self.recourse_penalty == 0 or (bound is not None and bound > 0 and plain.gap <= bound)
+
+        hard = np.isinf(self.recourse_penalty) and bound is None
+        return run_rounds(
+            fit_contrasts,
+            self._setting(data),
+            max_rounds=self.max_rounds,
+            on_cycle=self.on_cycle,
+            hard=hard,
+            tol=self.balance_tol,
+            satisfied=satisfied,
+        )
+
+    def _fit_under_penalty(self, problem: Problem, contrasts: Contrasts, tol: float) -> Any:
+        """The member of the family of fits over κ that the parameters ask for; ``tol`` is that of log₁₀ κ."""
+        fit_at = partial(problem.fit_at, contrasts)
+        if self.difference_bound is not None:
+            return fit_bound(fit_at, _geometric_size, self.difference_bound, problem.natural_stiffness(contrasts))
+        if self.penalty == "squared":
+            return fit_at(self.recourse_penalty)
+        return fit_penalty(fit_at, self.recourse_penalty, problem.natural_stiffness(contrasts), tol=tol)
+
+    def _penalty_value(self, differences: Array, stiffness: float) -> float:
+        """What the penalty adds to the objective."""
+        size = float(np.linalg.norm(differences))
+        if self.difference_bound is not None or self.penalty == "squared":
+            return 0.5 * stiffness * size**2 if np.isfinite(stiffness) else 0.0
+        return self.recourse_penalty * size if np.isfinite(self.recourse_penalty) else 0.0
+
+    def _store_common(self, data: FitData, rounds: Rounds | None) -> None:
+        self.classes_ = data.classes
+        self.favorable_label_ = data.classes[1] if data.sign > 0 else data.classes[0]
+        self.rounds_ = rounds.frame if rounds is not None else pd.DataFrame()
+        self.converged_ = rounds.converged if rounds is not None else True
+        self.ending_ = rounds.ending if rounds is not None else "nothing to balance"
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed score of each person; positive means ``classes_[1]``."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predicted label of each person.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            People.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0).astype(int)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _geometric_size(fit: RoundFit) -> float:
+    """Norm of the differences as a distance; at least the largest difference between two groups."""
+    return float(np.linalg.norm(fit.differences)) / fit.norm if fit.norm > 0 else 0.0

@@ -1,0 +1,159 @@
+"""Contrasts: the differences between groups that a recourse-equal model must not have.
+
+A contrast is a column of weights over people. Applied to the scores it gives a difference between the mean scores of
+groups of rejected people: the ``u`` of the paper, whose weights are ``g(xᵢ) pᵢ``. Several columns describe several
+groups, several sensitive features, or several quantiles of the same two groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equirecourse._validation import Groups
+
+__all__ = ["Contrasts", "build_contrasts", "group_means"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """Weights over people, one column per independent difference between groups.
+
+    The columns of a sensitive feature with k groups are √2 times an orthonormal basis of the differences between k
+    means. So the norm of the differences is ``|mean₁ − mean₀|`` for two groups, does not depend on the order of the
+    groups, and for k groups is √2 times the spread of the k means.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n_people, n_contrasts)
+        The columns.
+    left_out : dict
+        Number of rejected people in each group that has too few of them to be balanced.
+    """
+
+    weights: Array
+    left_out: dict[Hashable, int]
+
+    def __len__(self) -> int:
+        return int(self.weights.shape[1])
+
+    @property
+    def sums(self) -> Array:
+        """The weight of the intercept in each difference."""
+        sums = self.weights.sum(axis=0)
+        # A group's weights add up to one in exact arithmetic; what rounding leaves is not a weight of the intercept.
+        return np.asarray(np.where(np.abs(sums) < 1e-12, 0.0, sums))
+
+    def mixed_with(self, other: Contrasts, share: float) -> Contrasts:
+        """A point on the line between two contrasts, ``share`` of the way to ``other``."""
+        return Contrasts((1 - share) * self.weights + share * other.weights, self.left_out)
+
+    def joined_with(self, others: Sequence[Contrasts]) -> Contrasts:
+        """The columns of several contrasts side by side."""
+        return Contrasts(np.hstack([self.weights, *(other.weights for other in others)]), self.left_out)
+
+
+def _differences(k: int) -> Array:
+    """√2 × an orthonormal basis (k × (k − 1), Helmert) of the vectors that sum to zero."""
+    basis = np.zeros((k, k - 1))
+    for j in range(1, k):
+        basis[:j, j - 1] = -1.0
+        basis[j, j - 1] = j
+        basis[:, j - 1] /= np.sqrt(j * (j + 1))
+    return np.asarray(np.sqrt(2.0) * basis)
+
+
+def _quantile_bins(distances: Array, weights: Array, n_bins: int) -> NDArray[np.intp]:
+    """The bin of each person when people are sorted by distance and split into equal total weights."""
+    order = np.argsort(distances, kind="stable")
+    ordered = weights[order]
+    middle = np.cumsum(ordered) - ordered / 2
+    bins = np.empty(len(distances), dtype=np.intp)
+    bins[order] = np.minimum((n_bins * middle / ordered.sum()).astype(np.intp), n_bins - 1)
+    return bins
+
+
+def build_contrasts(
+    partitions: Sequence[Groups],
+    rejected: NDArray[np.bool_],
+    *,
+    sample_weight: Array,
+    normalize: str = "rejected",
+    min_rejected: int = 1,
+    n_bins: int = 1,
+    distances: Array | None = None,
+) -> Contrasts:
+    """Contrasts between the rejected people of the groups of each partition.
+
+    Parameters
+    ----------
+    partitions : sequence of Groups
+        Each partition is balanced within itself: one for crossed sensitive features, several for separate ones.
+    rejected : ndarray of bool
+        Who is rejected now.
+    sample_weight : ndarray
+        Weight of each person in the means.
+    normalize : {"rejected", "group"}
+        Divide by the weight of the group's rejected people (a mean), or of all its people (as the paper prints).
+    min_rejected : int
+        Groups with fewer rejected people are left out.
+    n_bins : int
+        Number of quantile bins of the distances that are balanced one by one; 1 balances means.
+    distances : ndarray, optional
+        Needed for more than one bin.
+
+    Returns
+    -------
+    Contrasts
+        No column at all if no partition has two groups with enough rejected people.
+    """
+    columns: list[Array] = []
+    left_out: dict[Hashable, int] = {}
+    # A quantile bin without anybody has no mean.
+    needed = max(min_rejected, n_bins, 1)
+    for groups in partitions:
+        counts = np.bincount(groups.codes[rejected & (sample_weight > 0)], minlength=len(groups))
+        kept = np.flatnonzero(counts >= needed)
+        left_out.update({groups.labels[k]: int(counts[k]) for k in range(len(groups)) if counts[k] < needed})
+        if len(kept) < 2:
+            continue
+        averages = np.zeros((n_bins, len(rejected), len(kept)))
+        for column, k in enumerate(kept):
+            members = groups.members(int(k))
+            people = np.flatnonzero(members & rejected & (sample_weight > 0))
+            if n_bins == 1:
+                bins = np.zeros(len(people), dtype=np.intp)
+            else:
+                if distances is None:
+                    raise ValueError("distances are needed to split the rejected into quantile bins.")
+                bins = _quantile_bins(distances[people], sample_weight[people], n_bins)
+            for b in range(n_bins):
+                inside = people[bins == b]
+                total = sample_weight[inside if normalize == "rejected" else members].sum()
+                averages[b, inside, column] = sample_weight[inside] / total
+        # 1/√n_bins makes the squared norm the mean over the bins of the squared difference.
+        columns.extend(average @ _differences(len(kept)) / np.sqrt(n_bins) for average in averages)
+    weights = np.hstack(columns) if columns else np.zeros((len(rejected), 0))
+    return Contrasts(weights, left_out)
+
+
+def group_means(
+    values: Array,
+    groups: Groups,
+    rejected: NDArray[np.bool_],
+    sample_weight: Array,
+    *,
+    normalize: str = "rejected",
+) -> Array:
+    """Mean of ``values`` over each group's rejected people, NaN for a group without any."""
+    counted = np.where(rejected, sample_weight, 0.0)
+    totals = np.bincount(groups.codes, weights=counted * values, minlength=len(groups))
+    base = counted if normalize == "rejected" else sample_weight
+    mass = np.bincount(groups.codes, weights=base, minlength=len(groups))
+    anybody = np.bincount(groups.codes, weights=counted, minlength=len(groups)) > 0
+    return np.asarray(np.divide(totals, mass, out=np.full(len(groups), np.nan), where=anybody))

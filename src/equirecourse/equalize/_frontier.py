@@ -1,0 +1,282 @@
+"""Accuracy against held-out gap: what each degree of equality costs, and the pick within a budget."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import indexable
+
+from equirecourse._validation import check_groups
+from equirecourse.equalize._base import EqualRecourseEstimator
+from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning
+from equirecourse.metrics import RecourseFrame
+from equirecourse.recourse import boundary_costs
+
+__all__ = ["Frontier", "recourse_frontier"]
+
+_DEFAULT_SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05)
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Held-out gap and accuracy for each setting of an equalizer.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per setting; the first is the plain model. Columns: the parameters, ``gap``, ``gap_low``, ``gap_high``
+        (its interval), ``noise_floor``, ``p_value``, ``relative_gap``, ``mean_cost``, ``accuracy``,
+        ``balanced_accuracy``, ``acceptance``, ``rejected`` (fewest in a group) and ``converged`` (share of the folds).
+    parameters : tuple of dict
+        The parameters of each row, for ``estimator.set_params``.
+    estimator : estimator
+        The estimator that was varied, unfitted.
+    space : {"input", "feature"}
+        Space in which costs are measured.
+    """
+
+    table: pd.DataFrame
+    parameters: tuple[dict[str, Any], ...]
+    estimator: Any
+    space: str
+
+    def pick(self, accuracy_budget: float = 0.01) -> int:
+        """Row with the smallest held-out gap among those that lose at most ``accuracy_budget`` against the plain model.
+
+        Parameters
+        ----------
+        accuracy_budget : float, default=0.01
+            Largest loss of accuracy, as a share: 0.01 is one point.
+
+        Returns
+        -------
+        int
+            A row of ``table``; 0, the plain model, when nothing within the budget has a smaller gap.
+        """
+        if not 0 <= accuracy_budget <= 1:
+            raise ValueError(f"accuracy_budget must be between 0 and 1, got {accuracy_budget!r}; 0.01 is one point.")
+        allowed = self.table[self.table["accuracy"] >= self.table["accuracy"].iloc[0] - accuracy_budget - 1e-12]
+        gaps = allowed["gap"].dropna()
+        return int(gaps.idxmin()) if len(gaps) else 0
+
+    def best_estimator(self, accuracy_budget: float = 0.01) -> Any:
+        """The picked setting as an unfitted estimator."""
+        return clone(self.estimator).set_params(**self.parameters[self.pick(accuracy_budget)])
+
+    def summary(self, accuracy_budget: float = 0.01) -> str:
+        """The pick in one sentence, also when there is none."""
+        plain, row = self.table.iloc[0], self.table.iloc[self.pick(accuracy_budget)]
+        budget = f"{100 * accuracy_budget:g} point{'s' * (accuracy_budget != 0.01)} of accuracy"
+        if row.name == 0:
+            return (
+                f"No setting within {budget} has a smaller held-out gap than the plain model "
+                f"(gap {plain['gap']:.3f}, noise floor {plain['noise_floor']:.3f}, accuracy {plain['accuracy']:.3f})."
+            )
+        return (
+            f"Within {budget} the held-out gap falls from {plain['gap']:.3f} to {row['gap']:.3f} "
+            f"(noise floor {row['noise_floor']:.3f}; relative to the mean cost, {plain['relative_gap']:.3f} to "
+            f"{row['relative_gap']:.3f}), accuracy goes from {plain['accuracy']:.3f} to {row['accuracy']:.3f} "
+            f"and acceptance from {plain['acceptance']:.3f} to {row['acceptance']:.3f}."
+        )
+
+
+def recourse_frontier(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    param_grid: Any = None,
+    cv: Any = 5,
+    n_jobs: int | None = None,
+    n_boot: int = 500,
+    n_permutations: int = 500,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> Frontier:
+    r"""Cross-validate an equalizer over a path of penalties.
+
+    Every person is judged by a model that has not seen them: for each setting, the models of all folds are put together
+    out of fold, and gap, interval, noise floor, accuracy and acceptance are those of the pooled people.
+
+    Parameters
+    ----------
+    estimator : EqualRecourseSVC, EqualRecourseLinear, or a Pipeline that ends in one
+        The equalizer.
+    X, y : array-like
+        Data, and two labels of any kind.
+    sensitive_features : array-like, Series or DataFrame
+        The groups.
+    param_grid : dict or list of dict, optional
+        Settings to compare, as in :class:`sklearn.model_selection.ParameterGrid`. By default a path of squared
+        penalties from the plain model, which is always the first row, to hard equality, placed by
+        ``estimator.penalty_path`` where the difference shrinks.
+    cv : int, splitter or iterable, default=5
+        As in scikit-learn; an integer stratifies by label, in the order of the rows unless a splitter shuffles.
+    n_jobs : int, optional
+        Number of parallel fits.
+    n_boot, n_permutations : int, default=500
+        Resamples for the interval, and for noise floor and p-value.
+    random_state : int or RandomState, optional
+        For the resamples.
+    verbose : int, default=0
+        Progress of the fits, as in joblib.
+
+    Returns
+    -------
+    Frontier
+        The table, and the pick within an accuracy budget.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from equirecourse import EqualRecourseLinear, recourse_frontier
+    >>> from equirecourse.datasets import load_credit
+    >>> credit = load_credit(paper=True)
+    >>> model = make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced")))
+    >>> frontier = recourse_frontier(
+    ...     model,
+    ...     credit.data[:5000],
+    ...     credit.target[:5000],
+    ...     sensitive_features=credit.sensitive_features["education"][:5000] == "graduate school",
+    ...     param_grid={"equalrecourselinear__recourse_penalty": [float("inf")]},
+    ...     random_state=0,
+    ... )
+    >>> bool(frontier.table["gap"][1] < frontier.table["gap"][0] / 2)
+    True
+    """
+    X, y = indexable(X, y)
+    y = np.asarray(y)
+    groups = check_groups(sensitive_features, len(y), at_least=2)
+    codes = pd.Series(groups.codes)
+    prefix = _equalizer_prefix(estimator)
+    plain = {f"{prefix}recourse_penalty": 0.0, f"{prefix}difference_bound": None}
+    if param_grid is None:
+        settings = _default_path(estimator, prefix, X, y, sensitive_features)
+    else:
+        settings = list(ParameterGrid(param_grid))
+    settings = [plain, *settings]
+    splits = list(check_cv(cv, y, classifier=True).split(X, y))
+    folds: Iterable[Any] = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        delayed(_fold)(estimator, setting, X, y, sensitive_features, train, test)
+        for setting in settings
+        for train, test in splits
+    )
+    folds = list(folds)
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    rows = []
+    for k, setting in enumerate(settings):
+        parts = folds[k * len(splits) : (k + 1) * len(splits)]
+        rows.append({**_shown(setting, settings, prefix), **_pool(parts, y, codes, n_boot, n_permutations, seed)})
+    return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), folds[0]["space"])
+
+
+def _equalizer_prefix(estimator: Any) -> str:
+    """The prefix of the equalizer's parameters: empty, or ``step__`` in a pipeline."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, EqualRecourseEstimator):
+        raise ValueError(
+            f"recourse_frontier varies an EqualRecourseSVC or EqualRecourseLinear, or a Pipeline that ends in one; "
+            f"got {type(last).__name__}."
+        )
+    return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+
+
+def _default_path(estimator: Any, prefix: str, X: Any, y: Any, sensitive_features: Any) -> list[dict[str, Any]]:
+    """Squared penalties that leave less and less of the plain difference, then hard equality."""
+    last, seen = estimator, X
+    if isinstance(estimator, Pipeline):
+        last = estimator[-1]
+        if len(estimator) > 1:
+            seen = clone(estimator[:-1]).fit_transform(X, y)
+    path = last.penalty_path(seen, y, sensitive_features=sensitive_features, shares=_DEFAULT_SHARES)
+    soft = [{f"{prefix}recourse_penalty": float(p), f"{prefix}penalty": "squared"} for p in path]
+    return [*soft, {f"{prefix}recourse_penalty": np.inf}]
+
+
+def _fold(
+    estimator: Any,
+    setting: dict[str, Any],
+    X: Any,
+    y: NDArray[Any],
+    sensitive_features: Any,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> dict[str, Any]:
+    """Fit on one side of a split and judge the other."""
+    model = clone(estimator).set_params(**setting)
+    name = f"{_equalizer_prefix(model)}sensitive_features"
+    with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
+        # Convergence is reported in the table, one number for all folds.
+        warnings.simplefilter("ignore", category=ConvergenceWarning)
+        warnings.simplefilter("ignore", category=SmallGroupWarning)
+        fold_groups = _safe_indexing(sensitive_features, train)
+        model.fit(_safe_indexing(X, train), y[train], **{name: fold_groups})
+    held_out = _safe_indexing(X, test)
+    found = boundary_costs(model, held_out)
+    last = model[-1] if isinstance(model, Pipeline) else model
+    return {
+        "test": test,
+        "costs": found.costs,
+        "rejected": found.rejected,
+        "predicted": model.predict(held_out),
+        "converged": last.converged_,
+        "space": found.space,
+    }
+
+
+def _pool(
+    parts: list[dict[str, Any]],
+    y: NDArray[Any],
+    codes: pd.Series,
+    n_boot: int,
+    n_permutations: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Gap, accuracy and acceptance of the people of all folds together."""
+    test = np.concatenate([part["test"] for part in parts])
+    costs, rejected = (np.concatenate([part[name] for part in parts]) for name in ("costs", "rejected"))
+    right = np.concatenate([part["predicted"] for part in parts]) == y[test]
+    frame = RecourseFrame(
+        costs=costs,
+        rejected=rejected,
+        sensitive_features=codes.iloc[test],
+        n_boot=n_boot,
+        n_permutations=n_permutations,
+        random_state=seed,
+    )
+    return {
+        "gap": frame.gap,
+        "gap_low": frame.interval.low,
+        "gap_high": frame.interval.high,
+        "noise_floor": frame.noise_floor,
+        "p_value": frame.p_value,
+        "relative_gap": frame.relative_gap,
+        "mean_cost": float(frame.overall["mean"]),
+        "accuracy": float(right.mean()),
+        "balanced_accuracy": float(np.mean([right[y[test] == label].mean() for label in np.unique(y)])),
+        "acceptance": float(1 - rejected.mean()),
+        "rejected": int(frame.by_group["rejected"].min()),
+        "converged": float(np.mean([part["converged"] for part in parts])),
+    }
+
+
+def _shown(setting: dict[str, Any], settings: list[dict[str, Any]], prefix: str) -> dict[str, Any]:
+    """The parameters of a row, without the prefix, and only those that any setting but the plain one varies."""
+    names = list(dict.fromkeys(name for other in settings[1:] for name in other))
+    names = names or [f"{prefix}recourse_penalty"]
+    return {name.removeprefix(prefix): setting.get(name, "") for name in names}

@@ -1,0 +1,281 @@
+"""The rounds over the rejected set: who is rejected decides what is balanced, and the other way round.
+
+The paper's loop takes the people the previous model rejected, balances those, and looks at who is rejected now. It ends
+when nobody's decision changes. It need not end: it may come back to a rejected set it has been at. Then, for a single
+difference, the loop goes on *between* two rounds whose gaps have opposite signs, where a gap of zero must lie.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse._validation import Groups
+from equirecourse.equalize._contrasts import Contrasts, build_contrasts, group_means
+from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning
+
+__all__ = ["Round", "RoundFit", "Rounds", "Setting", "check_plain", "look", "run_rounds"]
+
+Array = NDArray[np.float64]
+
+
+class RoundFit(Protocol):
+    """A fitted model as the rounds see it. Scores are positive for accepted people."""
+
+    @property
+    def scores(self) -> Array: ...
+
+    @property
+    def balance_scores(self) -> Array: ...
+
+    @property
+    def norm(self) -> float: ...
+
+    @property
+    def differences(self) -> Array: ...
+
+    @property
+    def stiffness(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: a model, whom it rejects, and how unequal their distances are."""
+
+    number: int
+    kind: str
+    fit: RoundFit
+    rejected: NDArray[np.bool_]
+    built_on: Contrasts | None
+    own: Contrasts
+    gap: float
+    mean_distance: float
+    summary: dict[str, Any] = field(repr=False)
+
+    @property
+    def imbalance(self) -> float:
+        """Norm of the differences at the round's own rejected set, relative to the mean distance; NaN if undefined."""
+        if len(self.own) == 0 or not self.mean_distance > 0 or self.fit.norm == 0:
+            return np.nan
+        return float(np.linalg.norm(self.signed)) / self.mean_distance
+
+    @property
+    def signed(self) -> Array:
+        """The differences at the round's own rejected set, as distances."""
+        return np.asarray(self.own.weights.T @ self.fit.balance_scores / self.fit.norm)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """All rounds, the chosen one, and how the loop ended."""
+
+    history: tuple[Round, ...]
+    chosen: Round
+    converged: bool
+    ending: str
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per round."""
+        rows = [{"round": r.number, "kind": r.kind, **r.summary, "chosen": r is self.chosen} for r in self.history]
+        return pd.DataFrame(rows).set_index("round")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same in all rounds."""
+
+    partitions: Sequence[Groups]
+    y: Array
+    sample_weight: Array
+    normalize: str
+    min_rejected: int
+    n_bins: int
+    memory: int
+
+
+def look(
+    setting: Setting, number: int, kind: str, fit: RoundFit, built_on: Contrasts | None, last: Round | None
+) -> Round:
+    """Describe a fit: whom it rejects, and the differences among those."""
+    rejected = fit.scores <= 0
+    weight = setting.sample_weight
+    norm = fit.norm if fit.norm > 0 else np.nan
+    distances = np.where(rejected, -fit.balance_scores / norm, 0.0)
+    own = build_contrasts(
+        setting.partitions,
+        rejected,
+        sample_weight=weight,
+        normalize=setting.normalize,
+        min_rejected=setting.min_rejected,
+        n_bins=setting.n_bins,
+        distances=distances,
+    )
+    gaps = []
+    counts: dict[str, int] = {}
+    for groups in setting.partitions:
+        means = group_means(distances, groups, rejected, weight, normalize=setting.normalize)
+        kept = [m for m, label in zip(means, groups.labels, strict=True) if label not in own.left_out]
+        gaps.append(max(kept) - min(kept) if len(kept) > 1 else np.nan)
+        numbers = np.bincount(groups.codes[rejected], minlength=len(groups))
+        counts.update({f"rejected ({label})": int(k) for label, k in zip(groups.labels, numbers, strict=True)})
+    gap = float(max(gaps))  # NaN wins: a gap that is undefined for one feature is undefined
+    gap = np.nan if np.isnan(gaps).any() else gap
+    mean = float(np.average(distances[rejected], weights=weight[rejected])) if weight[rejected].sum() > 0 else np.nan
+    summary = {
+        "gap": gap,
+        "functional_gap": gap * fit.norm,
+        "mean_distance": mean,
+        "relative_gap": gap / mean if mean > 0 else np.nan,
+        "balance_residual": float(np.linalg.norm(fit.differences)) if built_on is not None else np.nan,
+        "stiffness": fit.stiffness if built_on is not None else 0.0,
+        "changed": int((rejected != last.rejected).sum()) if last is not None else 0,
+        "accuracy": float(np.average((fit.scores > 0) == (setting.y > 0), weights=weight)),
+        "acceptance": float(np.average(~rejected, weights=weight)),
+        **counts,
+    }
+    return Round(number, kind, fit, rejected, built_on, own, gap, mean, summary)
+
+
+def run_rounds(
+    fit_contrasts: Callable[[Contrasts | None], RoundFit],
+    setting: Setting,
+    *,
+    max_rounds: int,
+    on_cycle: str,
+    hard: bool,
+    tol: float,
+    satisfied: Callable[[Round], bool],
+) -> Rounds:
+    """Fit, look who is rejected, balance those, and again.
+
+    Parameters
+    ----------
+    fit_contrasts : callable
+        Contrasts → fit; None → the plain fit.
+    setting : Setting
+        Groups, labels, weights and options.
+    max_rounds : int
+        Rounds after the plain one; as many again may be spent on the search between two rounds.
+    on_cycle : {"mix", "stop"}
+        Whether to search between two rounds once the loop has failed to end.
+    hard : bool
+        Whether a difference of zero is what the fits aim at.
+    tol : float
+        Relative imbalance that counts as zero when the loop has failed to end.
+    satisfied : callable
+        Whether a plain model needs no balancing at all (a bound that it satisfies).
+    """
+    plain = look(setting, 0, "plain", fit_contrasts(None), None, None)
+    check_plain(plain, setting)
+    history = [plain]
+    if satisfied(plain) or max_rounds == 0:
+        ending = "the plain model satisfies the bound" if max_rounds else "max_rounds is 0"
+        return Rounds((plain,), plain, converged=bool(max_rounds), ending=ending)
+
+    seen = {plain.own.weights.tobytes()}
+    for number in range(1, max_rounds + 1):
+        last = history[-1]
+        earlier = [r.own for r in history[-setting.memory : -1]]
+        contrasts = last.own.joined_with(earlier) if earlier else last.own
+        current = look(setting, number, "rejected", fit_contrasts(contrasts), contrasts, last)
+        history.append(current)
+        state = current.own.weights.tobytes()
+        if state == last.own.weights.tobytes():
+            return Rounds(tuple(history), current, True, "nobody's decision changed")
+        if len(current.own) < len(plain.own):
+            ending = "a group has too few rejected people left"
+            break
+        if state in seen and setting.memory == 1:
+            ending = "the rounds came back to an earlier rejected set"
+            break
+        seen.add(state)
+    else:
+        ending = f"max_rounds={max_rounds} was reached"
+
+    chosen = _best(history)
+    if hard and on_cycle == "mix" and chosen.imbalance > tol and len(plain.own) == 1 and setting.memory == 1:
+        _search_between(fit_contrasts, setting, history, max_rounds, tol)
+        chosen = _best(history)
+    if hard and chosen.imbalance <= tol:
+        return Rounds(tuple(history), chosen, True, f"the gap vanished in round {chosen.number} ({ending})")
+    warnings.warn(
+        f"The rounds over the rejected set did not converge ({ending}); round {chosen.number} is kept, the one with "
+        f"the smallest gap relative to the mean distance ({chosen.summary['relative_gap']:.2g}). "
+        "rounds_ has them all; a larger max_rounds, memory=2 or a finite recourse_penalty may help.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return Rounds(tuple(history), chosen, False, ending)
+
+
+def _best(history: Sequence[Round]) -> Round:
+    """The round with the smallest imbalance that balances every group the plain model has."""
+    full = [r for r in history if len(r.own) == len(history[0].own) and np.isfinite(r.imbalance)]
+    return min(full, key=lambda r: r.imbalance) if full else history[0]
+
+
+def _search_between(
+    fit_contrasts: Callable[[Contrasts | None], RoundFit],
+    setting: Setting,
+    history: list[Round],
+    budget: int,
+    tol: float,
+) -> None:
+    """Look for a gap of zero between two rounds of opposite sign, by false position safeguarded by bisection.
+
+    The gap is all but continuous along the line between the two rounds' contrasts: each person who changes sides has a
+    distance near zero. New rounds are appended to ``history``.
+    """
+    usable = [r for r in history[1:] if len(r.own) == 1]
+    above = [r for r in usable if r.signed[0] > 0]
+    below = [r for r in usable if r.signed[0] <= 0]
+    if not above or not below:
+        return
+    high, low = min(above, key=lambda r: r.signed[0]), max(below, key=lambda r: r.signed[0])
+    for step in range(budget):
+        share = 0.5 if step % 3 == 2 else float(high.signed[0] / (high.signed[0] - low.signed[0]))
+        contrasts = _built_on(high).mixed_with(_built_on(low), min(max(share, 0.02), 0.98))
+        current = look(setting, len(history), "between", fit_contrasts(contrasts), contrasts, history[-1])
+        history.append(current)
+        if len(current.own) != 1 or current.imbalance <= tol:
+            return
+        if current.signed[0] > 0:
+            high = current
+        else:
+            low = current
+
+
+def _built_on(one: Round) -> Contrasts:
+    if one.built_on is None:
+        raise ValueError("the plain round was built on no contrasts.")
+    return one.built_on
+
+
+def check_plain(plain: Round, setting: Setting) -> None:
+    """Refuse to balance what the plain model leaves undefined, and name the groups that are left out."""
+    needed = max(setting.min_rejected, setting.n_bins)
+    people = {label: int((g.codes == k).sum()) for g in setting.partitions for k, label in enumerate(g.labels)}
+    left_out = [
+        f"group {label!r} has {k} rejected people in {people[label]}" for label, k in plain.own.left_out.items()
+    ]
+    defined = [sum(label not in plain.own.left_out for label in g.labels) >= 2 for g in setting.partitions]
+    if not all(defined):
+        raise ValueError(
+            f"The plain model leaves no two groups to compare: {'; '.join(left_out)}, and the balance needs at least "
+            f"{needed} in each of two groups; lower min_rejected, merge small groups, or use a model that rejects more "
+            "people (class_weight, C)."
+        )
+    if left_out:
+        warnings.warn(
+            f"{'; '.join(left_out)}: fewer than {needed}, so left out of the balance; "
+            "merge small groups, or lower min_rejected.",
+            SmallGroupWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,463 @@
+"""The support vector machine whose rejected people are, on average, equally far from a yes in every group."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from equirecourse._validation import check_feature_costs
+from equirecourse.equalize._base import EqualRecourseEstimator, FitData
+from equirecourse.equalize._contrasts import Contrasts
+from equirecourse.equalize._libsvm import LibsvmDual, LinearGram
+from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.solvers import Balance, DualSolution, KernelDual, ReferenceDual
+
+__all__ = ["EqualRecourseSVC"]
+
+Array = NDArray[np.float64]
+
+_SEARCH_TOL = 1e-8  # of log₁₀ κ, when λ‖u‖ is found through the squared penalty
+_MOST_GRAM_BYTES = 4 * 2**30  # a kernel matrix of about 23,000 people
+
+
+@dataclass(frozen=True)
+class _KernelFit:
+    """A dual solution with what the rounds ask of it."""
+
+    solution: DualSolution
+    balance: Balance | None
+    contrasts: Contrasts | None
+    scores: Array
+    balance_scores: Array
+    norm: float
+    differences: Array
+    stiffness: float
+
+
+class EqualRecourseSVC(EqualRecourseEstimator):
+    r"""Support vector classifier with equal recourse across groups.
+
+    Solves, in the feature space :math:`\Phi` of a kernel,
+
+    .. math:: \min_{w, b}\ \tfrac12\|w\|^2 + C \sum_i \max(0, 1 - y_i f(x_i)) + \lambda \|u\|, \qquad
+              f(x) = w\cdot\Phi(x) + b,
+
+    where :math:`u` is the difference between the groups' mean scores over the people the model rejects; for several
+    groups, the vector of all such differences. With :math:`\lambda = \infty`, the default, :math:`u = 0`: rejected
+    people are on average equally far from the decision boundary in every group. Who is rejected depends on the model,
+    so the problem is solved in rounds, each for the people that the round before rejected.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of each person's hinge loss (the paper's ν).
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        As in :class:`sklearn.svm.SVC`. A callable takes two data matrices and returns their kernel matrix.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Kernel coefficient of "rbf", "poly" and "sigmoid"; "scale" is ``1 / (n_features * X.var())``.
+    coef0 : float, default=1.0
+        Independent term of "poly" and "sigmoid".
+    recourse_penalty : float, default=inf
+        λ, the price of a unit of difference. 0 is the ordinary SVM, ``inf`` demands equality.
+    penalty : {"absolute", "squared"}, default="absolute"
+        Shape of the penalty: the paper's λ‖u‖, or ½λ‖u‖², which never reaches zero and changes smoothly with λ.
+    difference_bound : float or None, default=None
+        ε of the paper's Problem 1: the least balancing at which the mean distances differ by at most ε. Instead of a
+        penalty, not besides one.
+    feature_costs : array-like of shape (n_features,) or None, default=None
+        Diagonal of the paper's C: the balance is taken at Φ(C x). See Notes.
+    normalize : {"rejected", "group"}, default="rejected"
+        Average over a group's rejected people, or divide by the size of the whole group as the paper's formulas
+        print. The latter balances distance × rejection rate.
+    match : {"mean", "distribution"}, default="mean"
+        Equalise the mean distance, or the mean within each of ``n_bins`` quantile bins of the distances.
+    n_bins : int, default=3
+        Number of bins for ``match="distribution"``.
+    intersections : bool, default=True
+        With several sensitive features, balance all combinations of their values, or each feature on its own.
+    min_rejected : int, default=5
+        A group with fewer rejected people is left out of the balance, with a warning that names it.
+    favorable_label : label or None, default=None
+        The label that means yes; by default the larger one.
+    solver : {"auto", "smo", "libsvm", "qp"}, default="auto"
+        "smo" takes the balance out of the kernel inside the solver, "libsvm" before it, and "qp" is the paper's dense
+        quadratic program through CVXOPT, for reference. All find the same optimum. "auto" is "libsvm" for a linear
+        kernel under hard equality and "smo" otherwise.
+    max_rounds : int, default=10
+        Most rounds over the rejected set after the plain one.
+    memory : int, default=1
+        Number of latest rounds whose differences are all balanced. 2 steadies rounds that go back and forth, at some
+        cost in accuracy.
+    on_cycle : {"mix", "stop"}, default="mix"
+        Under hard equality of two groups, look for a gap of zero between two rounds when the rounds do not end by
+        themselves; "stop" keeps the best round, as the paper's loop would.
+    balance_tol : float, default=1e-3
+        Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    tol : float, default=1e-4
+        Tolerance of the solver: largest violation of the optimality conditions, in units of the margin.
+    max_iter : int, default=10_000_000
+        Most steps of the solver in one round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels.
+    favorable_label_ : label
+        The label that means yes.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Coefficients of the support vectors in the decision function.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
+        The points of the expansion: support vectors of the hinge loss and, because the balance is carried by them,
+        the people who were rejected. Empty for a precomputed kernel.
+    support_ : ndarray of shape (n_support,)
+        Their rows in the training data.
+    intercept_ : ndarray of shape (1,)
+        Intercept of the decision function.
+    coef_ : ndarray of shape (1, n_features)
+        Only for a linear kernel.
+    weight_norm_ : float
+        ‖w‖. A score divided by it is a distance in feature space, which for a linear kernel is the input space.
+    rounds_ : DataFrame
+        One row per round: gap, relative gap, accuracy, acceptance, rejected per group, and which one was chosen.
+    converged_ : bool
+        Whether the chosen model balances the very people it rejects.
+    multiplier_ : ndarray of shape (n_differences,)
+        The multipliers of the differences (the paper's γₙ₊₁).
+    objective_ : float
+        Value of the objective, at the rejected people that the chosen round balanced.
+    n_iter_ : int
+        Solver steps of the chosen round.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    EqualRecourseLinear : Any linear learner, at any size.
+    recourse_frontier : Accuracy against held-out gap over a path of penalties.
+
+    Notes
+    -----
+    For a linear kernel and costs ``‖C(x′ − x)‖`` in any norm the cost of recourse is proportional to the score, so
+    equal mean scores are equal mean costs whatever the feature costs: leave ``feature_costs`` at None to equalise
+    those. The parameter reproduces the paper, which evaluates w·Φ(Cx).
+
+    For other kernels a score divided by ``weight_norm_`` is a distance in feature space, not what a person experiences
+    in the input space.
+
+    Examples
+    --------
+    >>> from equirecourse import EqualRecourseSVC
+    >>> from equirecourse.datasets import make_tilted_groups
+    >>> toy = make_tilted_groups(random_state=0)
+    >>> model = EqualRecourseSVC(kernel="linear")
+    >>> model.fit(toy.data, toy.target, sensitive_features=toy.sensitive_features).converged_
+    True
+    >>> before, after = model.rounds_["gap"].iloc[[0, -1]]
+    >>> bool(after < 0.01 * before)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EqualRecourseEstimator._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "feature_costs": ["array-like", None],
+        "solver": [StrOptions({"auto", "smo", "libsvm", "qp"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 1.0,
+        recourse_penalty: float = np.inf,
+        penalty: str = "absolute",
+        difference_bound: float | None = None,
+        feature_costs: Any = None,
+        normalize: str = "rejected",
+        match: str = "mean",
+        n_bins: int = 3,
+        intersections: bool = True,
+        min_rejected: int = 5,
+        favorable_label: Any = None,
+        solver: str = "auto",
+        max_rounds: int = 10,
+        memory: int = 1,
+        on_cycle: str = "mix",
+        balance_tol: float = 1e-3,
+        tol: float = 1e-4,
+        max_iter: int = 10_000_000,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.recourse_penalty = recourse_penalty
+        self.penalty = penalty
+        self.difference_bound = difference_bound
+        self.feature_costs = feature_costs
+        self.normalize = normalize
+        self.match = match
+        self.n_bins = n_bins
+        self.intersections = intersections
+        self.min_rejected = min_rejected
+        self.favorable_label = favorable_label
+        self.solver = solver
+        self.max_rounds = max_rounds
+        self.memory = memory
+        self.on_cycle = on_cycle
+        self.balance_tol = balance_tol
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> _KernelProblem:
+        self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=False)
+        data = self._check_fit_data(X, y, sensitive_features, sample_weight)
+        if self.kernel == "precomputed":
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(f"kernel='precomputed' needs a square matrix, got shape {X.shape}.")
+            if self.feature_costs is not None:
+                raise ValueError("feature_costs needs features, and kernel='precomputed' has none; leave it at None.")
+            data = data.replace(X=data.X[:, data.rows])
+        gamma = self._resolve_gamma(data)
+        costs = check_feature_costs(self.feature_costs, X.shape[1])
+        return _KernelProblem(self, data, partial(self._kernel_between, gamma=gamma), gamma, costs)
+
+    def _resolve_gamma(self, data: FitData) -> float:
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.gamma == "auto":
+            return 1.0 / float(data.X.shape[1])
+        # With weights, the variance of the weighted data: a weight of two is a person twice.
+        weight = data.sample_weight / data.sample_weight.sum()
+        squares = data.X.multiply(data.X) if sparse.issparse(data.X) else data.X**2
+        mean = float((weight @ data.X).mean())
+        variance = float((weight @ squares).mean()) - mean**2
+        return 1.0 / (data.X.shape[1] * variance) if variance > 0 else 1.0
+
+    def _kernel_between(self, X: Any, Y: Any, *, gamma: float) -> Array:
+        """Kernel matrix of two data sets."""
+        if self.kernel == "precomputed":
+            return np.asarray(X)
+        if callable(self.kernel):
+            return np.asarray(self.kernel(X, Y), dtype=np.float64)
+        parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        gram = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **parameters)
+        return np.asarray(gram.toarray() if sparse.issparse(gram) else gram)
+
+    def _store(self, problem: _KernelProblem, fit: _KernelFit) -> None:
+        data, sign = problem.data, problem.data.sign
+        beta, at_balance = sign * fit.solution.beta, np.zeros(len(data.y))
+        if fit.contrasts is not None:
+            at_balance = sign * fit.contrasts.weights @ fit.solution.multiplier
+        if problem.scaled is None:
+            coefficients = beta + at_balance
+            support = np.flatnonzero(coefficients)
+            dual_coef, points = coefficients[support], data.X[support]
+        else:
+            # The balance sits at C x, not at x: those are expansion points of their own.
+            own, moved = np.flatnonzero(beta), np.flatnonzero(at_balance)
+            support = np.concatenate([own, moved])
+            dual_coef = np.concatenate([beta[own], at_balance[moved]])
+            stack = sparse.vstack if sparse.issparse(data.X) else np.vstack
+            points = stack([data.X[own], problem.scaled[moved]])
+        self.support_ = data.rows[support]
+        self.support_vectors_ = points if self.kernel != "precomputed" else np.empty((0, 0))
+        if sparse.issparse(points):
+            self.support_vectors_ = points.tocsr()
+        self.dual_coef_ = dual_coef[None, :]
+        self.intercept_ = np.array([sign * fit.solution.intercept])
+        self.weight_norm_ = fit.norm
+        self.multiplier_ = fit.solution.multiplier
+        self.objective_ = problem.objective(fit)
+        self.n_iter_ = max(fit.solution.n_iter, 1)
+        self._gamma = problem.gamma
+        if self.kernel == "linear":
+            coef = dual_coef @ points
+            self.coef_ = np.asarray(coef.toarray() if sparse.issparse(coef) else coef).reshape(1, -1)
+        elif hasattr(self, "coef_"):
+            del self.coef_
+        if fit.solution.n_iter >= self.max_iter and fit.solution.violation > self.tol:
+            warnings.warn(
+                f"The solver stopped at max_iter={self.max_iter} with a violation of {fit.solution.violation:.2g} "
+                f"against tol={self.tol:g}; scale the features, lower C, or raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed score of each person; positive means ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            People, or their kernel with the training data for ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The scores.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, accept_large_sparse=False)
+        if self.kernel == "linear":
+            return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+        if self.kernel == "precomputed":
+            gram = X[:, self.support_]
+        else:
+            gram = self._kernel_between(X, self.support_vectors_, gamma=self._gamma)
+        return np.asarray(gram @ self.dual_coef_[0] + self.intercept_[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+
+class _KernelProblem:
+    """One training set: kernel matrix, solver, and fits for any contrasts."""
+
+    def __init__(
+        self,
+        model: EqualRecourseSVC,
+        data: FitData,
+        kernel: Callable[[Any, Any], Array],
+        gamma: float,
+        costs: Array | None,
+    ) -> None:
+        self.model, self.data, self.kernel, self.gamma = model, data, kernel, gamma
+        self.C = model.C * data.sample_weight
+        self.scaled: Any = None
+        if costs is not None:
+            self.scaled = data.X.multiply(costs).tocsr() if sparse.issparse(data.X) else data.X * costs
+        self.solver = self._choose_solver()
+        n = len(data.y)
+        use_features = self.solver == "libsvm" and model.kernel == "linear"
+        if not use_features and 8 * n * n > _MOST_GRAM_BYTES:
+            raise ValueError(
+                f"A kernel matrix of {n:,} people takes {8 * n * n / 2**30:.1f} GiB, more than the limit of "
+                f"{_MOST_GRAM_BYTES / 2**30:.0f} GiB; use EqualRecourseLinear, behind sklearn's Nystroem for a kernel."
+            )
+        self.K: Any = LinearGram(data.X) if use_features else np.ascontiguousarray(kernel(data.X, data.X))
+        self.dual: Any
+        if self.solver == "qp":
+            self.dual = ReferenceDual(self.K, data.y, self.C)
+        else:
+            dual = KernelDual if self.solver == "smo" else LibsvmDual
+            self.dual = dual(self.K, data.y, self.C, tol=model.tol, max_iter=model.max_iter)
+        self._at_balance: tuple[Any, Any] | None = None
+        self._latest: tuple[Contrasts, Balance] | None = None
+
+    def _choose_solver(self) -> str:
+        model = self.model
+        if model.solver != "auto":
+            return model.solver
+        one_solve = np.isinf(model.recourse_penalty) and model.difference_bound is None
+        simple = (
+            model.kernel == "linear" and one_solve and model.normalize == "rejected" and model.feature_costs is None
+        )
+        return "libsvm" if simple else "smo"
+
+    def _products(self) -> tuple[Any, Any]:
+        """⟨Φ(x), Φ(Cx)⟩ and ⟨Φ(Cx), Φ(Cx)⟩; both are K when all costs are one."""
+        if self.scaled is None:
+            return self.K, self.K
+        if self._at_balance is None:
+            between = self.kernel(self.data.X, self.scaled)
+            self._at_balance = between, self.kernel(self.scaled, self.scaled)
+        return self._at_balance
+
+    def _balance(self, contrasts: Contrasts) -> Balance:
+        """Inner products of the contrasts; those of the latest are kept, for the searches over κ."""
+        if self._latest is None or self._latest[0] is not contrasts:
+            self._latest = contrasts, self._compute_balance(contrasts)
+        return self._latest[1]
+
+    def _compute_balance(self, contrasts: Contrasts) -> Balance:
+        between, within = self._products()
+        S = contrasts.weights
+        directions = None
+        if isinstance(self.K, LinearGram):
+            directions = np.asarray(self.data.X.T @ S)
+        cross = between @ S
+        inner = S.T @ (within @ S)
+        return Balance(np.asarray(cross), np.asarray((inner + inner.T) / 2), contrasts.sums, directions)
+
+    def fit(self, contrasts: Contrasts | None) -> _KernelFit:
+        """Fit for the given contrasts, under the model's penalty or bound."""
+        model = self.model
+        if contrasts is None or len(contrasts) == 0:
+            return self.fit_at(None, 0.0)
+        if self._penalty_in_one_go(contrasts):
+            balance = self._balance(contrasts)
+            solution = self.dual.solve_penalty(balance, model.recourse_penalty)
+            size = float(np.linalg.norm(solution.differences(balance)))
+            stiffness = float(np.linalg.norm(solution.multiplier)) / size if size > 0 else np.inf
+            return self._describe(solution, balance, contrasts, stiffness)
+        fit: _KernelFit = model._fit_under_penalty(self, contrasts, _SEARCH_TOL)
+        return fit
+
+    def _penalty_in_one_go(self, contrasts: Contrasts) -> bool:
+        """Whether the solver takes λ‖u‖ as it is, without a search for the stiffness."""
+        model = self.model
+        wanted = model.difference_bound is None and model.penalty == "absolute" and 0 < model.recourse_penalty < np.inf
+        return wanted and (self.solver == "qp" or (self.solver == "smo" and len(contrasts) == 1))
+
+    def fit_at(self, contrasts: Contrasts | None, stiffness: float) -> _KernelFit:
+        """Fit under the squared penalty of the given stiffness."""
+        if contrasts is None:
+            return self._describe(self.dual.solve(), None, None, 0.0)
+        balance = self._balance(contrasts)
+        return self._describe(self.dual.solve(balance, stiffness=stiffness), balance, contrasts, stiffness)
+
+    def natural_stiffness(self, contrasts: Contrasts) -> float:
+        """Where the penalty of a unit of ‖w‖ along the directions weighs as much as ½‖w‖²."""
+        return 1.0 / max(float(np.trace(self._balance(contrasts).inner)), 1e-300)
+
+    def _describe(
+        self, solution: DualSolution, balance: Balance | None, contrasts: Contrasts | None, stiffness: float
+    ) -> _KernelFit:
+        scores = solution.scores(self.K, balance)
+        balance_scores = scores
+        if self.scaled is not None:
+            between, within = self._products()
+            balance_scores = between.T @ solution.beta + solution.intercept
+            if contrasts is not None:
+                balance_scores = balance_scores + within @ (contrasts.weights @ solution.multiplier)
+        norm = float(np.sqrt(solution.squared_norm(self.K, balance)))
+        differences = solution.differences(balance) if balance is not None else np.empty(0)
+        return _KernelFit(
+            solution, balance, contrasts, scores, np.asarray(balance_scores), norm, differences, stiffness
+        )
+
+    def objective(self, fit: _KernelFit) -> float:
+        """Value of the primal objective."""
+        hinge = np.maximum(0.0, 1.0 - self.data.y * fit.scores)
+        value = 0.5 * fit.norm**2 + float(self.C @ hinge)
+        return value + self.model._penalty_value(fit.differences, fit.stiffness)

@@ -1,0 +1,111 @@
+"""A RecourseFrame in words, as a table and as plain values."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from equirecourse.metrics._rejected import RejectedCosts
+
+if TYPE_CHECKING:
+    from equirecourse.metrics._frame import RecourseFrame
+
+__all__ = ["as_html", "as_text", "plain", "verdict"]
+
+_ROWS = 60  # groups that a printed table shows before it is cut in the middle
+
+
+def verdict(frame: RecourseFrame, people: RejectedCosts) -> str:
+    """Say in one sentence whether there is a gap."""
+    if reasons := people.undefined():
+        more = f" (and {len(reasons) - 1} more such groups)" if len(reasons) > 1 else ""
+        return f"gap undefined: {reasons[0]}{more}"
+    (low, high), level = frame.interval, f"{100 * frame.confidence:g} %"
+    sure = f"no {level} interval" if math.isnan(low) else f"{level} interval {low:.3g} to {high:.3g}"
+    sure += f", noise floor {frame.noise_floor:.3g}, p = {frame.p_value:.2g}"
+    if frame.detectable:
+        far, near = (people.groups.labels[int(pick(people.means))] for pick in (np.argmax, np.argmin))
+        sentence = f"gap of {frame.gap:.3g} ({sure}): {far!r} further from a yes than {near!r}"
+    else:
+        sentence = f"no detectable gap: {frame.gap:.3g} ({sure})"
+    return "; ".join([sentence, *people.left_out()])
+
+
+def as_text(frame: RecourseFrame) -> str:
+    """Verdict and table, for a terminal."""
+    table = _table(frame).to_string(max_rows=_ROWS, float_format=_number, na_rep="nan")
+    return f"{frame.verdict}\n\n{table}"
+
+
+def as_html(frame: RecourseFrame) -> str:
+    """Verdict and table, for a notebook; every value that came with the data is escaped."""
+    table = _table(frame).to_html(max_rows=_ROWS, float_format=_number, na_rep="nan", escape=True, border=0)
+    return f"<div class='equirecourse-frame'><p>{html.escape(frame.verdict)}</p>\n{table}</div>"
+
+
+def plain(frame: RecourseFrame, people: RejectedCosts) -> dict[str, Any]:
+    """Put everything a frame knows into plain Python values."""
+    names = people.groups.names
+    labels = [label if isinstance(label, tuple) and len(names) > 1 else (label,) for label in people.groups.labels]
+    counts = {"people": int(people.people.sum()), "rejected": int(people.rejected.sum())}
+    rows = frame.by_group.to_dict(orient="records")
+    return {
+        "verdict": frame.verdict,
+        "gap": _value(frame.gap),
+        "interval": [_value(end) for end in frame.interval],
+        "noise_floor": _value(frame.noise_floor),
+        "p_value": _value(frame.p_value),
+        "relative_gap": _value(frame.relative_gap),
+        "detectable": frame.detectable,
+        "confidence": frame.confidence,
+        "n_boot": frame.n_boot,
+        "n_permutations": frame.n_permutations,
+        "no_recourse_cost": _value(frame.no_recourse_cost),
+        "sensitive_features": list(names),
+        "overall": _row(frame.overall.astype(object).to_dict() | counts),
+        "by_group": [
+            {"group": {name: _value(part) for name, part in zip(names, label, strict=True)}} | _row(row)
+            for label, row in zip(labels, rows, strict=True)
+        ],
+        "difference": _row(frame.difference().to_dict()),
+        "ratio": _row(frame.ratio().to_dict()),
+        "distances": [_row(row) for row in frame.distances.to_dict(orient="records")],
+    }
+
+
+def _table(frame: RecourseFrame) -> pd.DataFrame:
+    """Put everybody in a last row under the groups."""
+    by_group = frame.by_group
+    everybody = frame.overall.to_frame().T.astype({"people": int, "rejected": int})
+    name: Any = "overall"
+    if isinstance(by_group.index, pd.MultiIndex):
+        name = pd.MultiIndex.from_tuples([("overall", *[""] * (by_group.index.nlevels - 1))])
+        everybody.index = name
+    else:
+        everybody.index = pd.Index([name])
+    table = pd.concat([by_group, everybody])
+    table.index.names = by_group.index.names
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _row(row: dict[Any, Any]) -> dict[str, Any]:
+    return {str(column): _value(value) for column, value in row.items()}
+
+
+def _value(value: Any) -> Any:
+    """Make a plain Python value of a number or of a value that came with the data."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple):
+        return [_value(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf"
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)

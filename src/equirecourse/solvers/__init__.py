@@ -1,0 +1,10 @@
+"""Numbers in, numbers out: the dual solvers, without scikit-learn.
+
+``KernelDual`` is the fast path (pairwise steps on a deflated kernel), ``ReferenceDual`` the paper's dense quadratic
+program. Both solve the same problems and return a ``DualSolution``.
+"""
+
+from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, intercept_from, stiffness_matrix
+from equirecourse.solvers._qp import ReferenceDual
+
+__all__ = ["Balance", "DualSolution", "KernelDual", "ReferenceDual", "intercept_from", "stiffness_matrix"]

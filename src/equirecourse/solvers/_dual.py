@@ -1,0 +1,275 @@
+r"""The recourse-regularised SVM in its dual, for a fixed set of rejected people.
+
+    minimise ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) + penalty(u),    f(x) = w·Φ(x) + b,    u = Zᵀw + sums · b
+
+Notation
+--------
+K        ⟨Φ(xᵢ), Φ(xⱼ)⟩, n × n
+Z        r balance directions in feature space, ``z_q = Σ_j S_jq Φ(C x_j)``
+cross    ⟨Φ(xᵢ), z_q⟩, n × r
+inner    ⟨z_q, z_s⟩, r × r
+sums     Σ_j S_jq, the weight of the intercept in u; zero when each group's weights sum to one
+β        label × γ of the paper; t its γ_{n+1}, one per direction; w = Σ βᵢ Φ(xᵢ) + Σ t_q z_q
+κ        stiffness: the penalty is ½κ‖u‖²; ``inf`` is the constraint u = 0
+
+A direction whose sum is zero leaves the problem by elimination: it is deflated from the kernel (a rank-one change).
+After a rotation at most one direction has a sum that is not zero; it becomes one more point of the dual, with
+target 0 and no bounds, because its coefficient takes part in Σβ + sums·t = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from equirecourse.solvers._smo import minimise_pairs, violation_of
+
+__all__ = ["Balance", "DualSolution", "KernelDual", "intercept_from", "stiffness_matrix"]
+
+Array = NDArray[np.float64]
+
+_ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
+_POLISH_LIMIT = 500  # free coefficients up to which the optimality system is solved directly
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Inner products that describe the balance directions (see the notation above)."""
+
+    cross: Array
+    inner: Array
+    sums: Array
+    directions: Array | None = None  # Z itself, features × r, where the feature space is the input space
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    @property
+    def sums_to_zero(self) -> bool:
+        """Whether the intercept drops out of every difference."""
+        return bool(np.all(np.abs(self.sums) <= _ZERO_SUM))
+
+    def rotate(self, rotation: Array) -> Balance:
+        """The same span of directions in another orthonormal basis; ‖u‖ does not change."""
+        return Balance(self.cross @ rotation, rotation.T @ self.inner @ rotation, self.sums @ rotation)
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """A solution of the dual: coefficients, multipliers, intercept, and how exact they are."""
+
+    beta: Array
+    multiplier: Array
+    intercept: float
+    violation: float
+    n_iter: int
+
+    def scores(self, K: Array, balance: Balance | None) -> Array:
+        """The score of every training point."""
+        scores = K @ self.beta + self.intercept
+        if balance is not None:
+            scores = scores + balance.cross @ self.multiplier
+        return np.asarray(scores)
+
+    def squared_norm(self, K: Array, balance: Balance | None) -> float:
+        """‖w‖²."""
+        value = self.beta @ (K @ self.beta)
+        if balance is not None:
+            t = self.multiplier
+            value = value + 2 * t @ (balance.cross.T @ self.beta) + t @ balance.inner @ t
+        return max(float(value), 0.0)
+
+    def differences(self, balance: Balance) -> Array:
+        """The balance differences u of the penalty, in units of the score."""
+        u = balance.cross.T @ self.beta + balance.inner @ self.multiplier + balance.sums * self.intercept
+        return np.asarray(u)
+
+
+def stiffness_matrix(inner: Array, stiffness: float) -> Array:
+    """(κ⁻¹ I + inner)⁺, the matrix of the deflation; directions of length zero are left alone."""
+    if stiffness == 0 or len(inner) == 0:
+        return np.zeros_like(inner)
+    values, vectors = linalg.eigh(inner)
+    scale = np.abs(values).max(initial=0.0)
+    significant = np.abs(values) > 1e-12 * scale
+    softened = values + (0.0 if np.isinf(stiffness) else 1.0 / stiffness)
+    inverse = np.where(significant, 1.0 / np.where(significant, softened, 1.0), 0.0)
+    return np.asarray((vectors * inverse) @ vectors.T)
+
+
+def _sum_to_last(sums: Array) -> Array:
+    """An orthogonal matrix Q such that only the last entry of ``sums @ Q`` differs from zero."""
+    r = len(sums)
+    target = np.zeros(r)
+    target[-1] = np.linalg.norm(sums)
+    v = sums - target
+    if np.linalg.norm(v) <= 1e-15:
+        return np.eye(r)
+    return np.asarray(np.eye(r) - 2.0 * np.outer(v, v) / (v @ v))
+
+
+def intercept_from(g: Array, beta: Array, lower: Array, upper: Array) -> float:
+    """The intercept from the *free* coefficients, or the midpoint of what the bounded ones allow."""
+    free = (beta > lower) & (beta < upper)
+    if free.any():
+        return -float(g[free].mean())
+    fixed = lower == upper  # people of weight zero say nothing about the intercept
+    at_lower, at_upper = (beta <= lower) & ~fixed, (beta >= upper) & ~fixed
+    low = float((-g[at_lower]).max()) if at_lower.any() else None
+    high = float((-g[at_upper]).min()) if at_upper.any() else None
+    if low is None or high is None:
+        return high if low is None and high is not None else (low or 0.0)
+    return (low + high) / 2
+
+
+class KernelDual:
+    """One training set, solved again and again for other directions and penalties, each from the last solution.
+
+    Parameters
+    ----------
+    K : ndarray, shape (n, n)
+        Kernel matrix.
+    y : ndarray, shape (n,)
+        Labels ±1.
+    C : ndarray, shape (n,)
+        Bound of each γ, the weight of a person's hinge loss.
+    tol : float
+        Largest violation of the optimality conditions.
+    max_iter : int
+        Largest number of pair steps per solve.
+    """
+
+    def __init__(self, K: Array, y: Array, C: Array, *, tol: float = 1e-4, max_iter: int = 10_000_000) -> None:
+        self.K, self.y = np.ascontiguousarray(K, dtype=np.float64), y.astype(np.float64)
+        self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+        self.tol, self.max_iter = tol, max_iter
+        self._beta = np.zeros(len(y))
+        self._extended: Array | None = None
+
+    def solve(
+        self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None
+    ) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖², or with the multipliers held at given values.
+
+        Parameters
+        ----------
+        balance : Balance or None
+            The directions; None is the plain SVM.
+        stiffness : float
+            κ; 0 is the plain SVM and ``inf`` hard equality.
+        multiplier : ndarray or None
+            Fixed t: the penalty is then linear, ``−t·u``, and nothing is deflated. Only for sums of zero.
+        """
+        r = 0 if balance is None else len(balance)
+        if balance is None or stiffness == 0:
+            nothing = np.empty((0, len(self.y)))
+            beta, b, violation, steps = self._pairs(
+                self.K, nothing, nothing, self.y, self.lower, self.upper, self._beta
+            )
+            solution = DualSolution(beta, np.zeros(r), b, violation, steps)
+        elif multiplier is not None:
+            nothing = np.empty((0, len(self.y)))
+            linear = self.y - balance.cross @ multiplier
+            beta, b, violation, steps = self._pairs(
+                self.K, nothing, nothing, linear, self.lower, self.upper, self._beta
+            )
+            solution = DualSolution(beta, multiplier, b, violation, steps)
+        elif balance.sums_to_zero:
+            M = stiffness_matrix(balance.inner, stiffness)
+            A, B = np.ascontiguousarray((balance.cross @ M).T), np.ascontiguousarray(balance.cross.T)
+            beta, b, violation, steps = self._pairs(self.K, A, B, self.y, self.lower, self.upper, self._beta)
+            solution = DualSolution(beta, -(B @ beta) @ M, b, violation, steps)
+        else:
+            solution = self._solve_with_pseudo_point(balance, stiffness)
+        self._beta = solution.beta
+        return solution
+
+    def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
+        """Solve with the paper's penalty λ|u| for one direction: at most two solves.
+
+        The multiplier is the hard one if that is within [−λ, λ], and otherwise exactly ±λ on the same side,
+        because the dual is concave in t.
+        """
+        hard = self.solve(balance)
+        t = float(hard.multiplier[0])
+        if abs(t) <= penalty:
+            return hard
+        clipped = np.array([np.copysign(penalty, t)])
+        if balance.sums_to_zero:
+            return self.solve(balance, multiplier=clipped)
+        return self._solve_with_pseudo_point(balance, np.inf, bound=penalty)
+
+    def _solve_with_pseudo_point(self, balance: Balance, stiffness: float, bound: float = np.inf) -> DualSolution:
+        """The form where one direction carries the intercept: that direction is point n + 1 of the dual."""
+        n = len(self.y)
+        Q = _sum_to_last(balance.sums)
+        rotated = balance.rotate(Q)
+        c = rotated.sums[-1]
+        if self._extended is None:
+            self._extended = np.empty((n + 1, n + 1))
+            self._extended[:n, :n] = self.K
+        G = self._extended
+        G[:n, n] = G[n, :n] = rotated.cross[:, -1] / c
+        softening = 0.0 if np.isinf(stiffness) else 1.0 / stiffness
+        G[n, n] = (rotated.inner[-1, -1] + softening) / c**2
+        M = stiffness_matrix(rotated.inner[:-1, :-1], stiffness)
+        cross = np.vstack([rotated.cross[:, :-1], rotated.inner[-1:, :-1] / c])
+        A, B = np.ascontiguousarray((cross @ M).T), np.ascontiguousarray(cross.T)
+        reach = bound * abs(c)
+        lower, upper = np.append(self.lower, -reach), np.append(self.upper, reach)
+        # A start that satisfies Σβ = 0: the pseudo point takes what the others leave.
+        pseudo = float(np.clip(-self._beta.sum(), -reach, reach))
+        start = np.append(self._beta if pseudo == -self._beta.sum() else np.zeros(n), 0.0)
+        start[n] = -start[:n].sum()
+        extended, b, violation, steps = self._pairs(G, A, B, np.append(self.y, 0.0), lower, upper, start)
+        t = np.append(-(B @ extended) @ M, extended[n] / c)
+        return DualSolution(extended[:n], Q @ t, b, violation, steps)
+
+    def _pairs(
+        self, K: Array, A: Array, B: Array, p: Array, lower: Array, upper: Array, start: Array
+    ) -> tuple[Array, float, float, int]:
+        feasible = (
+            start if abs(start.sum()) <= 1e-9 * max(1.0, np.abs(start).max(initial=0.0)) else np.zeros_like(start)
+        )
+        beta, g, violation, steps = minimise_pairs(
+            K, A, B, p, lower, upper, feasible, tol=self.tol, max_iter=self.max_iter
+        )
+        beta, g, violation = _polish(K, A, B, p, lower, upper, beta, g, violation)
+        return beta, intercept_from(g, beta, lower, upper), violation, steps
+
+
+def _polish(
+    K: Array,
+    A: Array,
+    B: Array,
+    p: Array,
+    lower: Array,
+    upper: Array,
+    beta: Array,
+    g: Array,
+    violation: float,
+) -> tuple[Array, Array, float]:
+    """Solve the optimality system of the free coefficients directly, and keep the result if it is better.
+
+    Pair steps reach a tolerance; once they have found *which* coefficients are free, one linear system gives
+    those to machine precision. The least-norm correction also serves kernels of low rank.
+    """
+    free = np.flatnonzero((beta > lower) & (beta < upper))
+    if not 2 <= len(free) <= _POLISH_LIMIT:
+        return beta, g, violation
+    m = len(free)
+    system = np.ones((m + 1, m + 1))
+    system[:m, :m] = K[np.ix_(free, free)] - A[:, free].T @ B[:, free]
+    system[m, m] = 0.0
+    right = np.append(-g[free], -beta.sum())
+    correction = linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0][:m]
+    candidate = beta.copy()
+    candidate[free] += correction
+    if (candidate[free] <= lower[free]).any() or (candidate[free] >= upper[free]).any():
+        return beta, g, violation
+    gradient = K @ candidate - A.T @ (B @ candidate) - p
+    better = violation_of(gradient, candidate, lower, upper)
+    return (candidate, gradient, better) if better <= violation else (beta, g, violation)
