@@ -51,8 +51,8 @@ def boundary_costs(
 
     For a linear score the cheapest accepted point under the cost :math:`\|C(x' - x)\|` is known in closed form,
     :math:`r(x) = |f(x)| / \|C^{-1}w\|_*` with the dual norm: L2 for L2, the maximum for L1, the sum for L∞. For a
-    kernel model :math:`|f(x)| / \|w\|` is a distance in feature space. The steps of a pipeline before the model are applied
-    first, so that costs are in units of what the model sees (standard deviations, after a StandardScaler).
+    kernel model :math:`|f(x)| / \|w\|` is a distance in feature space. The steps of a pipeline before the model are
+    applied first, so that costs are in units of what the model sees (standard deviations, after a StandardScaler).
 
     Parameters
     ----------
