@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Groups",
+    "as_frame",
     "check_costs",
     "check_feature_costs",
     "check_generator",
@@ -63,7 +64,7 @@ class Groups:
         return np.asarray(self.codes == position)
 
 
-def _as_frame(sensitive_features: Any) -> pd.DataFrame:
+def as_frame(sensitive_features: Any) -> pd.DataFrame:
     """Any table or column a user may hold its groups in, as a pandas frame with string column names."""
     if isinstance(sensitive_features, Mapping):
         frame = pd.DataFrame({name: np.asarray(column) for name, column in sensitive_features.items()})
@@ -102,11 +103,13 @@ def _as_frame(sensitive_features: Any) -> pd.DataFrame:
 
 def split_features(sensitive_features: Any) -> list[pd.DataFrame]:
     """One frame of one column per sensitive feature."""
-    frame = _as_frame(sensitive_features)
+    frame = as_frame(sensitive_features)
     return [frame.iloc[:, [j]] for j in range(frame.shape[1])]
 
 
-def check_groups(sensitive_features: Any, n_people: int, *, at_least: int = 1) -> Groups:
+def check_groups(
+    sensitive_features: Any, n_people: int, *, at_least: int = 1, among: NDArray[np.intp] | None = None
+) -> Groups:
     """Check the sensitive features and cross their columns into groups.
 
     Parameters
@@ -117,13 +120,15 @@ def check_groups(sensitive_features: Any, n_people: int, *, at_least: int = 1) -
         The number of people the groups must speak of.
     at_least : int
         The number of groups below which the input is refused.
+    among : ndarray of int, optional
+        Rows of the people who count; the others are as if they were absent. Everybody by default.
 
     Returns
     -------
     Groups
-        Codes, labels and names.
+        Codes, labels and names; with ``among``, one code for each of its rows.
     """
-    frame = _as_frame(sensitive_features)
+    frame = as_frame(sensitive_features)
     if frame.shape[1] == 0:
         raise ValueError("sensitive_features has no column; pass at least one.")
     if len(frame) != n_people:
@@ -131,6 +136,8 @@ def check_groups(sensitive_features: Any, n_people: int, *, at_least: int = 1) -
             f"sensitive_features has {len(frame)} rows for {n_people} people; "
             "pass one row per person, in the same order."
         )
+    if among is not None:
+        frame, n_people = frame.iloc[among], len(among)
     missing = int(frame.isna().any(axis=1).sum())
     if missing:
         raise ValueError(
@@ -158,10 +165,18 @@ def check_groups(sensitive_features: Any, n_people: int, *, at_least: int = 1) -
 
 def check_labels(y: NDArray[Any]) -> NDArray[Any]:
     """The two sorted labels of ``y``; any other number of labels is refused."""
-    classes = np.unique(y)
+    try:
+        classes = np.unique(y)
+    except TypeError:  # values that do not compare, such as 1 and "a"
+        kinds = sorted({type(label).__name__ for label in np.ravel(y)})
+        raise ValueError(
+            f"y mixes labels of the kinds {', '.join(kinds)}, which cannot be sorted; use two labels of one kind."
+        ) from None
     if len(classes) == 2:
         return classes
-    if len(classes) < 2:
+    if len(classes) == 0:
+        raise ValueError("y is empty and a classifier needs people of two classes; check the target column.")
+    if len(classes) == 1:
         # scikit-learn's estimator checks look for the words "class" in this sentence.
         raise ValueError(
             f"y has the one class {classes[0]!r} and a classifier needs two classes; check the target column."
@@ -255,7 +270,10 @@ def check_feature_costs(feature_costs: Any, n_features: int) -> NDArray[np.float
     """Positive finite cost per feature (the diagonal of the paper's C), or None for costs of 1."""
     if feature_costs is None:
         return None
-    values = np.asarray(feature_costs, dtype=np.float64)
+    try:
+        values = np.asarray(feature_costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"feature_costs must be numbers, one per feature, got {_shown(feature_costs)}.") from None
     if values.shape != (n_features,):
         raise ValueError(
             f"feature_costs has shape {values.shape} for {n_features} features; pass one cost per feature."

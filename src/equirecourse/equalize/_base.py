@@ -185,7 +185,11 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
 
     def _check_fit_data(self, X: Any, y: NDArray[Any], sensitive_features: Any, sample_weight: Any) -> FitData:
         """Labels, weights and groups, checked together; people of weight zero are left out, as if they were absent."""
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except TypeError:  # labels that do not compare, for which scikit-learn has no words
+            check_labels(y)
+            raise
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rows = np.flatnonzero(weights > 0)
         if len(rows) == 0:
@@ -197,8 +201,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
         partitions: tuple[Groups, ...] = ()
         if sensitive_features is not None:
             tables = [sensitive_features] if self.intersections else split_features(sensitive_features)
-            partitions = tuple(check_groups(table, X.shape[0], at_least=2) for table in tables)
-            partitions = tuple(dataclasses.replace(g, codes=g.codes[rows]) for g in partitions)
+            partitions = tuple(check_groups(table, X.shape[0], at_least=2, among=rows) for table in tables)
         sign = 1.0 if favorable == 1 else -1.0
         signed = np.where(y[rows] == classes[favorable], 1.0, -1.0)
         weighted = sample_weight is not None

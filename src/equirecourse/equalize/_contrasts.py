@@ -33,11 +33,12 @@ class Contrasts:
     weights : ndarray, shape (n_people, n_contrasts)
         The columns.
     left_out : dict
-        Number of rejected people in each group that has too few of them to be balanced.
+        Number of rejected people in each group that has too few of them to be balanced. A group is named by the
+        position of its partition and its label: two sensitive features may have labels in common.
     """
 
     weights: Array
-    left_out: dict[Hashable, int]
+    left_out: dict[tuple[int, Hashable], int]
 
     def __len__(self) -> int:
         return int(self.weights.shape[1])
@@ -113,13 +114,14 @@ def build_contrasts(
         No column at all if no partition has two groups with enough rejected people.
     """
     columns: list[Array] = []
-    left_out: dict[Hashable, int] = {}
+    left_out: dict[tuple[int, Hashable], int] = {}
     # A quantile bin without anybody has no mean.
     needed = max(min_rejected, n_bins, 1)
-    for groups in partitions:
+    for position, groups in enumerate(partitions):
         counts = np.bincount(groups.codes[rejected & (sample_weight > 0)], minlength=len(groups))
         kept = np.flatnonzero(counts >= needed)
-        left_out.update({groups.labels[k]: int(counts[k]) for k in range(len(groups)) if counts[k] < needed})
+        few = np.flatnonzero(counts < needed)
+        left_out.update({(position, groups.labels[k]): int(counts[k]) for k in few})
         if len(kept) < 2:
             continue
         averages = np.zeros((n_bins, len(rejected), len(kept)))

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import indexable
 
-from equirecourse._validation import check_groups
+from equirecourse._validation import as_frame, check_groups
 from equirecourse.equalize._base import EqualRecourseEstimator
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning
 from equirecourse.metrics import RecourseFrame
@@ -37,8 +37,9 @@ class Frontier:
     ----------
     table : DataFrame
         One row per setting; the first is the plain model. Columns: the parameters, ``gap``, ``gap_low``, ``gap_high``
-        (its interval), ``noise_floor``, ``p_value``, ``relative_gap``, ``mean_cost``, ``accuracy``,
-        ``balanced_accuracy``, ``acceptance``, ``rejected`` (fewest in a group) and ``converged`` (share of the folds).
+        (its interval), ``noise_floor``, ``relative_gap``, ``mean_cost``, ``accuracy``, ``balanced_accuracy``,
+        ``acceptance``, ``rejected`` (fewest in a group of a fold) and ``converged``, all means over the held-out folds
+        but ``rejected``.
     parameters : tuple of dict
         The parameters of each row, for ``estimator.set_params``.
     estimator : estimator
@@ -108,8 +109,10 @@ def recourse_frontier(
 ) -> Frontier:
     r"""Cross-validate an equalizer over a path of penalties.
 
-    Every person is judged by a model that has not seen them: for each setting, the models of all folds are put together
-    out of fold, and gap, interval, noise floor, accuracy and acceptance are those of the pooled people.
+    Every person is judged by a model that has not seen them. The gap is taken in each held-out fold, and its mean over
+    the folds stands beside the mean of the folds' noise floors. Folds are *not* pooled first: what one fold has too
+    much of, the others have too little of, so that the gaps of balanced models cancel in the pool, and it would look
+    far below its floor.
 
     Parameters
     ----------
@@ -163,6 +166,7 @@ def recourse_frontier(
     y = np.asarray(y)
     groups = check_groups(sensitive_features, len(y), at_least=2)
     codes = pd.Series(groups.codes)
+    sensitive_features = as_frame(sensitive_features)  # whose rows can be taken, whatever came in
     prefix = _equalizer_prefix(estimator)
     plain = {f"{prefix}recourse_penalty": 0.0, f"{prefix}difference_bound": None}
     if param_grid is None:
@@ -181,7 +185,7 @@ def recourse_frontier(
     rows = []
     for k, setting in enumerate(settings):
         parts = folds[k * len(splits) : (k + 1) * len(splits)]
-        rows.append({**_shown(setting, settings, prefix), **_pool(parts, y, codes, n_boot, n_permutations, seed)})
+        rows.append({**_shown(setting, settings, prefix), **_summarise(parts, y, codes, n_boot, n_permutations, seed)})
     return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), folds[0]["space"])
 
 
@@ -204,8 +208,10 @@ def _default_path(estimator: Any, prefix: str, X: Any, y: Any, sensitive_feature
         if len(estimator) > 1:
             seen = clone(estimator[:-1]).fit_transform(X, y)
     path = last.penalty_path(seen, y, sensitive_features=sensitive_features, shares=_DEFAULT_SHARES)
-    soft = [{f"{prefix}recourse_penalty": float(p), f"{prefix}penalty": "squared"} for p in path]
-    return [*soft, {f"{prefix}recourse_penalty": np.inf}]
+    # A bound that the estimator came with is not to be had besides a penalty.
+    unbound = {} if last.difference_bound is None else {f"{prefix}difference_bound": None}
+    soft = [{f"{prefix}recourse_penalty": float(p), f"{prefix}penalty": "squared", **unbound} for p in path]
+    return [*soft, {f"{prefix}recourse_penalty": np.inf, **unbound}]
 
 
 def _fold(
@@ -239,40 +245,40 @@ def _fold(
     }
 
 
-def _pool(
-    parts: list[dict[str, Any]],
-    y: NDArray[Any],
-    codes: pd.Series,
-    n_boot: int,
-    n_permutations: int,
-    seed: int,
+def _summarise(
+    parts: list[dict[str, Any]], y: NDArray[Any], codes: pd.Series, n_boot: int, n_permutations: int, seed: int
 ) -> dict[str, Any]:
-    """Gap, accuracy and acceptance of the people of all folds together."""
-    test = np.concatenate([part["test"] for part in parts])
-    costs, rejected = (np.concatenate([part[name] for part in parts]) for name in ("costs", "rejected"))
-    right = np.concatenate([part["predicted"] for part in parts]) == y[test]
-    frame = RecourseFrame(
-        costs=costs,
-        rejected=rejected,
-        sensitive_features=codes.iloc[test],
-        n_boot=n_boot,
-        n_permutations=n_permutations,
-        random_state=seed,
-    )
-    return {
-        "gap": frame.gap,
-        "gap_low": frame.interval.low,
-        "gap_high": frame.interval.high,
-        "noise_floor": frame.noise_floor,
-        "p_value": frame.p_value,
-        "relative_gap": frame.relative_gap,
-        "mean_cost": float(frame.overall["mean"]),
-        "accuracy": float(right.mean()),
-        "balanced_accuracy": float(np.mean([right[y[test] == label].mean() for label in np.unique(y)])),
-        "acceptance": float(1 - rejected.mean()),
-        "rejected": int(frame.by_group["rejected"].min()),
-        "converged": float(np.mean([part["converged"] for part in parts])),
-    }
+    """Gap, accuracy and acceptance in each held-out fold, and their means."""
+    folds = []
+    for part in parts:
+        test, right = part["test"], part["predicted"] == y[part["test"]]
+        frame = RecourseFrame(
+            costs=part["costs"],
+            rejected=part["rejected"],
+            sensitive_features=codes.iloc[test],
+            n_boot=n_boot,
+            n_permutations=n_permutations,
+            random_state=seed,
+        )
+        folds.append(
+            {
+                "gap": frame.gap,
+                "gap_low": frame.interval.low,
+                "gap_high": frame.interval.high,
+                "noise_floor": frame.noise_floor,
+                "relative_gap": frame.relative_gap,
+                "mean_cost": float(frame.overall["mean"]),
+                "accuracy": float(right.mean()),
+                "balanced_accuracy": float(np.mean([right[y[test] == label].mean() for label in np.unique(y)])),
+                "acceptance": float(1 - part["rejected"].mean()),
+                "rejected": int(frame.by_group["rejected"].min()),
+                "converged": float(part["converged"]),
+            }
+        )
+    table = pd.DataFrame(folds)
+    # A fold without rejected people in a group has no gap, and then there is no mean over the folds either.
+    means = {str(name): float(table[name].mean(skipna=False)) for name in table}
+    return {**means, "rejected": int(table["rejected"].min())}
 
 
 def _shown(setting: dict[str, Any], settings: list[dict[str, Any]], prefix: str) -> dict[str, Any]:

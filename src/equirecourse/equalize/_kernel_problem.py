@@ -68,7 +68,8 @@ class KernelProblem:
         self.K = gram
         self.dual: Any
         if self.solver == "qp":
-            self.dual = ReferenceDual(gram, data.y, self.C)
+            # CVXOPT's tolerance is one of the objective, ours one of its slope: decisions need the finer one.
+            self.dual = ReferenceDual(gram, data.y, self.C, tol=max(1e-4 * model.tol, 1e-12))
         else:
             dual = KernelDual if self.solver == "smo" else LibsvmDual
             self.dual = dual(gram, data.y, self.C, tol=model.tol, max_iter=model.max_iter)
@@ -105,7 +106,8 @@ class KernelProblem:
         S = contrasts.weights
         directions = None
         if isinstance(self.K, LinearGram):
-            directions = np.asarray(self.data.X.T @ S)
+            points = self.data.X if self.scaled is None else self.scaled
+            directions = np.asarray(points.T @ S)
         cross = between @ S
         inner = S.T @ (within @ S)
         return Balance(np.asarray(cross), np.asarray((inner + inner.T) / 2), contrasts.sums, directions)

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.svm import SVC
 
 from equirecourse.equalize._projection import Projection
-from equirecourse.solvers import Balance, DualSolution, intercept_from, stiffness_matrix
+from equirecourse.solvers import Balance, DualSolution, intercept_from, polish, stiffness_matrix
 
 __all__ = ["LibsvmDual", "LinearGram"]
 
@@ -69,17 +70,23 @@ class LibsvmDual:
         with warnings.catch_warnings():
             # Our own convergence report follows from the violation below.
             warnings.filterwarnings("ignore", message="Solver terminated early", category=UserWarning)
-            svc.fit(self._deflated(balance, M, stiffness), self.y, sample_weight=self.C)
+            deflated = self._deflated(balance, M, stiffness)
+            svc.fit(deflated, self.y, sample_weight=self.C)
         beta = np.zeros(n)
-        beta[svc.support_] = svc.dual_coef_[0]
+        coefficients = svc.dual_coef_  # sparse where the features are
+        beta[svc.support_] = np.ravel(coefficients.toarray() if sparse.issparse(coefficients) else coefficients)
         beta = np.clip(beta, self.lower, self.upper)
-        g, t = self.K @ beta - self.y, np.zeros(r)
-        if balance is not None:
-            t = -(balance.cross.T @ beta) @ M
-            g = g + balance.cross @ t
-        return DualSolution(
-            beta, t, intercept_from(g, beta, self.lower, self.upper), float(self.tol), int(svc.n_iter_[0])
+        # LIBSVM keeps its kernel in single precision: finish in double.
+        operator = LinearGram(deflated) if isinstance(self.K, LinearGram) else deflated
+        beta, g, violation = polish(
+            lambda rows: _block(operator, rows),
+            lambda coefficients: operator @ coefficients - self.y,
+            self.lower,
+            self.upper,
+            beta,
         )
+        t = np.zeros(r) if balance is None else -(balance.cross.T @ beta) @ M
+        return DualSolution(beta, t, intercept_from(g, beta, self.lower, self.upper), violation, int(svc.n_iter_[0]))
 
     def _kernel(self) -> str:
         return "linear" if isinstance(self.K, LinearGram) else "precomputed"
@@ -91,3 +98,12 @@ class LibsvmDual:
                 return self.K.X
             return Projection.along(balance.directions, balance.sums, stiffness).transform(self.K.X)
         return self.K if balance is None else self.K - balance.cross @ M @ balance.cross.T
+
+
+def _block(K: Any, rows: NDArray[np.intp]) -> Array:
+    """The kernel matrix among some people."""
+    if isinstance(K, LinearGram):
+        part = K.X[rows]
+        product = part @ part.T
+        return np.asarray(product.toarray() if sparse.issparse(product) else product)
+    return np.asarray(K[np.ix_(rows, rows)])

@@ -111,7 +111,12 @@ class EqualRecourseLinear(EqualRecourseEstimator):
     favorable_label_ : label
         The label that means yes.
     rounds_ : DataFrame
-        One row per round: gap, relative gap, accuracy, acceptance, rejected per group, and which one was chosen.
+        One row per round. ``kind``: "plain", "rejected" (balances those whom the round before rejected) or "between"
+        (two rounds). At the people the round itself rejects: ``gap`` of the mean distances, ``functional_gap`` of the
+        mean scores, ``mean_distance``, ``relative_gap`` (gap over mean distance) and ``rejected (group)``, their
+        number. ``balance_residual`` is the difference left at the people it balanced and ``stiffness`` the κ it took;
+        ``changed`` counts the decisions that differ from the round before. Then ``accuracy``, ``acceptance``, and
+        ``chosen``.
     converged_ : bool
         Whether the chosen model balances the very people it rejects.
     n_features_in_ : int

@@ -119,12 +119,13 @@ def look(
     )
     gaps = []
     counts: dict[str, int] = {}
-    for groups in setting.partitions:
+    for position, groups in enumerate(setting.partitions):
         means = group_means(distances, groups, rejected, weight, normalize=setting.normalize)
-        kept = [m for m, label in zip(means, groups.labels, strict=True) if label not in own.left_out]
+        kept = [m for m, label in zip(means, groups.labels, strict=True) if (position, label) not in own.left_out]
         gaps.append(max(kept) - min(kept) if len(kept) > 1 else np.nan)
         numbers = np.bincount(groups.codes[rejected], minlength=len(groups))
-        counts.update({f"rejected ({label})": int(k) for label, k in zip(groups.labels, numbers, strict=True)})
+        feature = f"{groups.names[0]}=" if len(setting.partitions) > 1 else ""
+        counts.update({f"rejected ({feature}{g})": int(k) for g, k in zip(groups.labels, numbers, strict=True)})
     gap = float(max(gaps))  # NaN wins: a gap that is undefined for one feature is undefined
     gap = np.nan if np.isnan(gaps).any() else gap
     mean = float(np.average(distances[rejected], weights=weight[rejected])) if weight[rejected].sum() > 0 else np.nan
@@ -261,16 +262,21 @@ def _built_on(one: Round) -> Contrasts:
 def check_plain(plain: Round, setting: Setting) -> None:
     """Refuse to balance what the plain model leaves undefined, and name the groups that are left out."""
     needed = max(setting.min_rejected, setting.n_bins)
-    people = {label: int((g.codes == k).sum()) for g in setting.partitions for k, label in enumerate(g.labels)}
-    left_out = [
-        f"group {label!r} has {k} rejected people in {people[label]}" for label, k in plain.own.left_out.items()
+    left_out = []
+    for (position, label), k in plain.own.left_out.items():
+        groups = setting.partitions[position]
+        feature = f" of {groups.names[0]!r}" if len(setting.partitions) > 1 else ""
+        people = int(groups.members(groups.labels.index(label)).sum())
+        left_out.append(f"group {label!r}{feature} has {k} rejected people in {people}")
+    defined = [
+        sum((position, label) not in plain.own.left_out for label in groups.labels) >= 2
+        for position, groups in enumerate(setting.partitions)
     ]
-    defined = [sum(label not in plain.own.left_out for label in g.labels) >= 2 for g in setting.partitions]
     if not all(defined):
         raise ValueError(
             f"The plain model leaves no two groups to compare: {'; '.join(left_out)}, and the balance needs at least "
             f"{needed} in each of two groups; lower min_rejected, merge small groups, or use a model that rejects more "
-            "people (class_weight, C)."
+            "people (sample weights, C)."
         )
     if left_out:
         warnings.warn(

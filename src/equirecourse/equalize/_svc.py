@@ -111,7 +111,12 @@ class EqualRecourseSVC(EqualRecourseEstimator):
     weight_norm_ : float
         ‖w‖. A score divided by it is a distance in feature space, which for a linear kernel is the input space.
     rounds_ : DataFrame
-        One row per round: gap, relative gap, accuracy, acceptance, rejected per group, and which one was chosen.
+        One row per round. ``kind``: "plain", "rejected" (balances those whom the round before rejected) or "between"
+        (two rounds). At the people the round itself rejects: ``gap`` of the mean distances, ``functional_gap`` of the
+        mean scores, ``mean_distance``, ``relative_gap`` (gap over mean distance) and ``rejected (group)``, their
+        number. ``balance_residual`` is the difference left at the people it balanced and ``stiffness`` the κ it took;
+        ``changed`` counts the decisions that differ from the round before. Then ``accuracy``, ``acceptance``, and
+        ``chosen``.
     converged_ : bool
         Whether the chosen model balances the very people it rejects.
     multiplier_ : ndarray of shape (n_differences,)
@@ -216,7 +221,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
 
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> KernelProblem:
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=False)
+        X, y = validate_data(self, X, y, **self._accepted())
         data = self._check_fit_data(X, y, sensitive_features, sample_weight)
         if self.kernel == "precomputed":
             if X.shape[0] != X.shape[1]:
@@ -228,6 +233,11 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         costs = check_feature_costs(self.feature_costs, X.shape[1])
         return KernelProblem(self, data, partial(self._kernel_between, gamma=gamma), gamma, costs)
 
+    def _accepted(self) -> dict[str, Any]:
+        """What kind of matrix X may be: sparse features, but a dense kernel."""
+        formats = "csr" if self.kernel != "precomputed" else False
+        return {"accept_sparse": formats, "accept_large_sparse": False, "dtype": np.float64}
+
     def _resolve_gamma(self, data: FitData) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
@@ -235,9 +245,11 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             return 1.0 / float(data.X.shape[1])
         # With weights, the variance of the weighted data: a weight of two is a person twice.
         weight = data.sample_weight / data.sample_weight.sum()
-        squares = data.X.multiply(data.X) if sparse.issparse(data.X) else data.X**2
         mean = float((weight @ data.X).mean())
-        variance = float((weight @ squares).mean()) - mean**2
+        if sparse.issparse(data.X):
+            variance = float((weight @ data.X.multiply(data.X)).mean()) - mean**2
+        else:  # from the deviations: the difference above loses all digits where the mean is large
+            variance = float((weight @ (data.X - mean) ** 2).mean())
         return 1.0 / (data.X.shape[1] * variance) if variance > 0 else 1.0
 
     def _kernel_between(self, X: Any, Y: Any, *, gamma: float) -> Array:
@@ -304,7 +316,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False, accept_large_sparse=False)
+        X = validate_data(self, X, reset=False, **self._accepted())
         if self.kernel == "linear":
             return np.asarray(X @ self.coef_[0] + self.intercept_[0])
         if self.kernel == "precomputed":

@@ -4,7 +4,7 @@
 program. Both solve the same problems and return a ``DualSolution``.
 """
 
-from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, intercept_from, stiffness_matrix
+from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, intercept_from, polish, stiffness_matrix
 from equirecourse.solvers._qp import ReferenceDual
 
-__all__ = ["Balance", "DualSolution", "KernelDual", "ReferenceDual", "intercept_from", "stiffness_matrix"]
+__all__ = ["Balance", "DualSolution", "KernelDual", "ReferenceDual", "intercept_from", "polish", "stiffness_matrix"]

@@ -19,6 +19,7 @@ target 0 and no bounds, because its coefficient takes part in Σβ + sums·t = 0
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ from scipy import linalg
 
 from equirecourse.solvers._smo import minimise_pairs, violation_of
 
-__all__ = ["Balance", "DualSolution", "KernelDual", "intercept_from", "stiffness_matrix"]
+__all__ = ["Balance", "DualSolution", "KernelDual", "intercept_from", "polish", "stiffness_matrix"]
 
 Array = NDArray[np.float64]
 
@@ -234,35 +235,53 @@ class KernelDual:
         feasible = (
             start if abs(start.sum()) <= 1e-9 * max(1.0, np.abs(start).max(initial=0.0)) else np.zeros_like(start)
         )
-        beta, g, violation, steps = minimise_pairs(
-            K, A, B, p, lower, upper, feasible, tol=self.tol, max_iter=self.max_iter
+        beta, steps = minimise_pairs(K, A, B, p, lower, upper, feasible, tol=self.tol, max_iter=self.max_iter)
+        beta, g, violation = polish(
+            lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
+            lambda coefficients: K @ coefficients - A.T @ (B @ coefficients) - p,
+            lower,
+            upper,
+            beta,
         )
-        beta, g, violation = _polish(K, A, B, p, lower, upper, beta, g, violation)
         return beta, intercept_from(g, beta, lower, upper), violation, steps
 
 
-def _polish(
-    K: Array,
-    A: Array,
-    B: Array,
-    p: Array,
+def polish(
+    block: Callable[[NDArray[np.intp]], Array],
+    gradient: Callable[[Array], Array],
     lower: Array,
     upper: Array,
     beta: Array,
-    g: Array,
-    violation: float,
 ) -> tuple[Array, Array, float]:
     """Solve the optimality system of the free coefficients directly, and keep the result if it is better.
 
-    Pair steps reach a tolerance; once they have found *which* coefficients are free, one linear system gives
-    those to machine precision. The least-norm correction also serves kernels of low rank.
+    Pair steps reach a tolerance; once they have found *which* coefficients are free, one linear system gives those to
+    machine precision. The least-norm correction also serves kernels of low rank.
+
+    Parameters
+    ----------
+    block : callable
+        Rows → the kernel matrix among them.
+    gradient : callable
+        Coefficients → gradient of the dual objective.
+    lower, upper, beta : ndarray
+        Bounds, and the coefficients so far.
+
+    Returns
+    -------
+    beta, gradient : ndarray
+        The better coefficients, and the gradient there.
+    violation : float
+        Largest violation of the optimality conditions by a pair.
     """
+    g = gradient(beta)
+    violation = violation_of(g, beta, lower, upper)
     free = np.flatnonzero((beta > lower) & (beta < upper))
     if not 2 <= len(free) <= _POLISH_LIMIT:
         return beta, g, violation
     m = len(free)
     system = np.ones((m + 1, m + 1))
-    system[:m, :m] = K[np.ix_(free, free)] - A[:, free].T @ B[:, free]
+    system[:m, :m] = block(free)
     system[m, m] = 0.0
     right = np.append(-g[free], -beta.sum())
     correction = linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0][:m]
@@ -270,6 +289,6 @@ def _polish(
     candidate[free] += correction
     if (candidate[free] <= lower[free]).any() or (candidate[free] >= upper[free]).any():
         return beta, g, violation
-    gradient = K @ candidate - A.T @ (B @ candidate) - p
-    better = violation_of(gradient, candidate, lower, upper)
-    return (candidate, gradient, better) if better <= violation else (beta, g, violation)
+    candidate_g = gradient(candidate)
+    better = violation_of(candidate_g, candidate, lower, upper)
+    return (candidate, candidate_g, better) if better <= violation else (beta, g, violation)

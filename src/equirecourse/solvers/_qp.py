@@ -36,7 +36,7 @@ def _import_cvxopt() -> Any:
 class ReferenceDual:
     """The same problems as :class:`KernelDual`, as dense quadratic programs without any elimination."""
 
-    def __init__(self, K: Array, y: Array, C: Array, *, tol: float = 1e-9, max_iter: int = 200) -> None:
+    def __init__(self, K: Array, y: Array, C: Array, *, tol: float = 1e-12, max_iter: int = 200) -> None:
         self.cvxopt = _import_cvxopt()
         self.K, self.y, self.C = K, y.astype(np.float64), C
         self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)

@@ -118,15 +118,13 @@ def minimise_pairs(
     *,
     tol: float,
     max_iter: int,
-) -> tuple[Array, Array, float, int]:
+) -> tuple[Array, int]:
     """Solve the problem above from a feasible ``beta``.
 
     Returns
     -------
-    beta, gradient : ndarray
-        The solution and the gradient there, both computed afresh (no drift from the updates).
-    violation : float
-        Largest violation of the optimality conditions by a pair.
+    beta : ndarray
+        The solution. No pair violates optimality by more than ``tol``, unless ``max_iter`` was reached.
     n_iter : int
         Number of pair steps.
     """
@@ -136,13 +134,12 @@ def minimise_pairs(
     while True:
         # The gradient that the steps update drifts from the true one by rounding: go on from the true one.
         g = K @ beta - A.T @ (B @ beta) - p
-        violation = violation_of(g, beta, lower, upper)
-        if violation <= tol or n_iter >= max_iter:
-            return beta, g, violation, n_iter
+        if violation_of(g, beta, lower, upper) <= tol or n_iter >= max_iter:
+            return beta, n_iter
         steps = _shrinking(K, A, B, diagonal, lower, upper, beta, g, tol, max_iter - n_iter)
         n_iter += steps
         if steps == 0:
-            return beta, g, violation, n_iter
+            return beta, n_iter
 
 
 def _shrinking(

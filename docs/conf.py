@@ -1,0 +1,45 @@
+"""Configuration of Sphinx: `make docs` writes docs/_build/html."""
+
+import equirecourse
+
+project = "equirecourse"
+author = "The equirecourse developers"
+copyright = "the equirecourse developers"
+version = release = equirecourse.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "auto_examples/*.ipynb"]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections have the types, in words
+numpydoc_show_class_members = False  # the class template lists the methods
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"(__init__|demo)\.py",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"equirecourse {version}"
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_show_sourcelink = False
