@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
@@ -105,6 +106,7 @@ def held_out(model: Any, X: Any, y: np.ndarray, groups: np.ndarray, seed: int) -
         "floor": frame.noise_floor,
         "relative gap": frame.relative_gap,
         "accuracy": float((model.predict(X) == y).mean()),
+        "AUC": float(roc_auc_score(y, model.decision_function(X))),
         "acceptance": float(1 - found.rejected.mean()),
         "fewest rejected": float(frame.by_group["rejected"].min()),
     }

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from equirecourse import EqualRecourseLinear, EqualRecourseSVC
 from equirecourse._validation import check_groups
 from equirecourse.equalize._rounds import Setting, run_rounds
-from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
 
 COLUMNS = [
     "kind",
@@ -231,7 +231,7 @@ def test_a_bound_that_the_plain_model_satisfies_needs_no_round(make_people):
     bound = plain.rounds_["gap"].item() * 1.01
     model = EqualRecourseSVC(difference_bound=bound).fit(X, y, sensitive_features=group)
     assert len(model.rounds_) == 1
-    assert model.ending_ == "the plain model satisfies the bound"
+    assert model.ending_ == "the plain model is all that was asked for"
     np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
 
 
@@ -250,5 +250,29 @@ def test_a_converged_bound_holds_among_the_people_that_are_rejected(make_people,
 
 def test_a_solver_that_runs_out_of_steps_says_so(make_people):
     X, y, _ = make_people(100, seed=3)
-    with pytest.warns(ConvergenceWarning, match=r"The solver stopped at max_iter=3 with a violation of .*; scale the"):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 3 steps \(max_iter=3\) .* violation of .*; scale"):
         EqualRecourseSVC(max_iter=3).fit(X, y)
+
+
+def test_without_a_penalty_few_rejected_people_are_no_obstacle_and_an_undefined_gap_is_nan(make_people):
+    X, y, _ = make_people(60, seed=3)
+    accepted = np.flatnonzero(EqualRecourseSVC().fit(X, y).predict(X) > 0)
+    group = np.where(np.arange(60) == accepted[0], "one accepted person", "others")
+    with pytest.warns(UndefinedRecourseWarning, match="group 'one accepted person' has 0 rejected people in 1"):
+        model = EqualRecourseSVC(recourse_penalty=0.0).fit(X, y, sensitive_features=group)
+    assert np.isnan(model.rounds_["gap"].item())
+    np.testing.assert_array_equal(model.predict(X), EqualRecourseSVC().fit(X, y).predict(X))
+
+
+def test_a_bound_is_kept_by_a_round_even_if_the_rounds_never_end(make_people, quietly):
+    kept = 0
+    for seed in range(8):
+        X, y, group = make_people(100, seed=seed)
+        plain = EqualRecourseSVC(recourse_penalty=0.0).fit(X, y, sensitive_features=group).rounds_["gap"].item()
+        model = quietly(EqualRecourseSVC(difference_bound=plain / 3), X, y, sensitive_features=group)
+        within = model.rounds_["gap"] <= plain / 3
+        assert model.converged_ or not within.any()
+        if model.ending_.startswith("round"):
+            kept += 1
+            assert model.rounds_.loc[model.rounds_["chosen"], "gap"].item() <= plain / 3
+    assert kept > 0

@@ -210,7 +210,7 @@ def test_a_model_that_looks_at_nothing_leaves_no_recourse(people, logistic):
         (DecisionTreeClassifier(), {}, "DecisionTreeClassifier has no boundary with a known distance"),
         (GaussianNB(), {}, "GaussianNB has no boundary with a known distance"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_has_no_closed_form_is_refused(model, arguments, match, people):
     with pytest.raises(ValueError, match=match) as caught:

@@ -155,12 +155,18 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
         check_plain(plain, model._setting(problem.data))
         fit_at = partial(problem.fit_at, plain.own)
         whole = float(np.linalg.norm(fit_at(0.0).differences))
+        if whole == 0:
+            return np.zeros(len(shares))
 
         def size(fit: RoundFit) -> float:
             return float(np.linalg.norm(fit.differences)) / whole
 
         natural = problem.natural_stiffness(plain.own)
-        return np.array([fit_bound(fit_at, size, float(share), natural, tol=0.05).stiffness for share in shares])
+        found = {share: fit_bound(fit_at, size, share, natural, tol=0.05).stiffness for share in map(float, shares)}
+        # Less of the difference takes more of a penalty; a learner's own tolerance may blur that.
+        order = sorted(found, reverse=True)
+        rising = dict(zip(order, np.maximum.accumulate([found[share] for share in order]), strict=True))
+        return np.array([rising[share] for share in map(float, shares)])
 
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Problem:
         """Check parameters and data, and set up what all fits share."""
@@ -216,13 +222,14 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
             min_rejected=self.min_rejected,
             n_bins=self.n_bins if self.match == "distribution" else 1,
             memory=self.memory,
+            ties_rejected=data.sign > 0,
         )
 
     def _run_rounds(self, fit_contrasts: Callable[[Contrasts | None], RoundFit], data: FitData) -> Rounds:
         bound = self.difference_bound
 
-        def satisfied(plain: Round) -> bool:
-            return self.recourse_penalty == 0 or (bound is not None and bound > 0 and plain.gap <= bound)
+        def satisfied(one: Round) -> bool:
+            return self.recourse_penalty == 0 or (bound is not None and bound > 0 and one.gap <= bound)
 
         hard = np.isinf(self.recourse_penalty) and bound is None
         return run_rounds(

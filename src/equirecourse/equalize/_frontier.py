@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
@@ -20,7 +21,7 @@ from sklearn.utils.validation import indexable
 
 from equirecourse._validation import as_frame, check_groups
 from equirecourse.equalize._base import EqualRecourseEstimator
-from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning
+from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 from equirecourse.metrics import RecourseFrame
 from equirecourse.recourse import boundary_costs
 
@@ -38,14 +39,14 @@ class Frontier:
     table : DataFrame
         One row per setting; the first is the plain model. Columns: the parameters, ``gap``, ``gap_low``, ``gap_high``
         (its interval), ``noise_floor``, ``relative_gap``, ``mean_cost``, ``accuracy``, ``balanced_accuracy``,
-        ``acceptance``, ``rejected`` (fewest in a group of a fold) and ``converged``, all means over the held-out folds
-        but ``rejected``.
+        ``auc``, ``acceptance``, ``rejected`` (fewest in a group of a fold) and ``converged``, all means over the
+        held-out folds but ``rejected``.
     parameters : tuple of dict
         The parameters of each row, for ``estimator.set_params``.
     estimator : estimator
         The estimator that was varied, unfitted.
-    space : {"input", "feature"}
-        Space in which costs are measured.
+    space : {"input", "transformed", "feature"}
+        Space in which costs are measured, see :class:`equirecourse.recourse.BoundaryCosts`.
     """
 
     table: pd.DataFrame
@@ -227,9 +228,9 @@ def _fold(
     model = clone(estimator).set_params(**setting)
     name = f"{_equalizer_prefix(model)}sensitive_features"
     with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
-        # Convergence is reported in the table, one number for all folds.
-        warnings.simplefilter("ignore", category=ConvergenceWarning)
-        warnings.simplefilter("ignore", category=SmallGroupWarning)
+        # The table reports convergence, and the held-out people tell whether there is a gap.
+        for category in (ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning):
+            warnings.simplefilter("ignore", category=category)
         fold_groups = _safe_indexing(sensitive_features, train)
         model.fit(_safe_indexing(X, train), y[train], **{name: fold_groups})
     held_out = _safe_indexing(X, test)
@@ -240,6 +241,7 @@ def _fold(
         "costs": found.costs,
         "rejected": found.rejected,
         "predicted": model.predict(held_out),
+        "scores": model.decision_function(held_out),
         "converged": last.converged_,
         "space": found.space,
     }
@@ -270,6 +272,7 @@ def _summarise(
                 "mean_cost": float(frame.overall["mean"]),
                 "accuracy": float(right.mean()),
                 "balanced_accuracy": float(np.mean([right[y[test] == label].mean() for label in np.unique(y)])),
+                "auc": float(roc_auc_score(y[test], part["scores"])),
                 "acceptance": float(1 - part["rejected"].mean()),
                 "rejected": int(frame.by_group["rejected"].min()),
                 "converged": float(part["converged"]),

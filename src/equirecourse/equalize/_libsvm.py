@@ -43,7 +43,7 @@ class LibsvmDual:
     y, C : ndarray
         Labels ±1 and the bound of each coefficient.
     tol : float
-        LIBSVM's tolerance.
+        LIBSVM's tolerance, but never below 1e-6: its kernel is in single precision, and it would go on for nothing.
     max_iter : int
         LIBSVM's limit, −1 for none.
     """
@@ -51,7 +51,7 @@ class LibsvmDual:
     def __init__(self, K: Array | LinearGram, y: Array, C: Array, *, tol: float, max_iter: int = -1) -> None:
         self.K, self.y, self.C = K, y.astype(np.float64), C
         self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
-        self.tol, self.max_iter = tol, max_iter
+        self.tol, self.max_iter = max(tol, 1e-6), max_iter
 
     def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
         """Solve with the penalty ½κ‖u‖² (``inf``: hard equality)."""

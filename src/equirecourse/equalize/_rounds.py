@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equirecourse._validation import Groups
 from equirecourse.equalize._contrasts import Contrasts, build_contrasts, group_means
-from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning
+from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 
 __all__ = ["Round", "RoundFit", "Rounds", "Setting", "check_plain", "look", "run_rounds"]
 
@@ -98,13 +98,14 @@ class Setting:
     min_rejected: int
     n_bins: int
     memory: int
+    ties_rejected: bool = True  # a score of zero is predicted as the smaller label, favourable or not
 
 
 def look(
     setting: Setting, number: int, kind: str, fit: RoundFit, built_on: Contrasts | None, last: Round | None
 ) -> Round:
     """Describe a fit: whom it rejects, and the differences among those."""
-    rejected = fit.scores <= 0
+    rejected = fit.scores <= 0 if setting.ties_rejected else fit.scores < 0
     weight = setting.sample_weight
     norm = fit.norm if fit.norm > 0 else np.nan
     distances = np.where(rejected, -fit.balance_scores / norm, 0.0)
@@ -137,7 +138,7 @@ def look(
         "balance_residual": float(np.linalg.norm(fit.differences)) if built_on is not None else np.nan,
         "stiffness": fit.stiffness if built_on is not None else 0.0,
         "changed": int((rejected != last.rejected).sum()) if last is not None else 0,
-        "accuracy": float(np.average((fit.scores > 0) == (setting.y > 0), weights=weight)),
+        "accuracy": float(np.average(~rejected == (setting.y > 0), weights=weight)),
         "acceptance": float(np.average(~rejected, weights=weight)),
         **counts,
     }
@@ -171,14 +172,21 @@ def run_rounds(
     tol : float
         Relative imbalance that counts as zero when the loop has failed to end.
     satisfied : callable
-        Whether a plain model needs no balancing at all (a bound that it satisfies).
+        Whether a round is all that was asked for, even if the next one would differ: a bound that it keeps to.
     """
     plain = look(setting, 0, "plain", fit_contrasts(None), None, None)
+    if satisfied(plain):
+        if np.isnan(plain.gap):  # nothing was to be balanced, and nothing can be said about the gap either
+            warnings.warn(
+                f"The gap of the plain model is undefined: {'; '.join(_too_few(plain, setting))}.",
+                UndefinedRecourseWarning,
+                stacklevel=4,
+            )
+        return Rounds((plain,), plain, True, "the plain model is all that was asked for")
     check_plain(plain, setting)
     history = [plain]
-    if satisfied(plain) or max_rounds == 0:
-        ending = "the plain model satisfies the bound" if max_rounds else "max_rounds is 0"
-        return Rounds((plain,), plain, converged=bool(max_rounds), ending=ending)
+    if max_rounds == 0:
+        return Rounds((plain,), plain, False, "max_rounds is 0")
 
     seen = {plain.own.weights.tobytes()}
     for number in range(1, max_rounds + 1):
@@ -200,12 +208,16 @@ def run_rounds(
     else:
         ending = f"max_rounds={max_rounds} was reached"
 
-    chosen = _best(history)
+    chosen = _best(history, tol)
     if hard and on_cycle == "mix" and chosen.imbalance > tol and len(plain.own) == 1 and setting.memory == 1:
         _search_between(fit_contrasts, setting, history, max_rounds, tol)
-        chosen = _best(history)
+        chosen = _best(history, tol)
     if hard and chosen.imbalance <= tol:
         return Rounds(tuple(history), chosen, True, f"the gap vanished in round {chosen.number} ({ending})")
+    enough = [r for r in history if satisfied(r)]
+    if enough:
+        chosen = max(enough, key=lambda r: r.summary["accuracy"])
+        return Rounds(tuple(history), chosen, True, f"round {chosen.number} keeps to the bound ({ending})")
     warnings.warn(
         f"The rounds over the rejected set did not converge ({ending}); round {chosen.number} is kept, the one with "
         f"the smallest gap relative to the mean distance ({chosen.summary['relative_gap']:.2g}). "
@@ -216,10 +228,15 @@ def run_rounds(
     return Rounds(tuple(history), chosen, False, ending)
 
 
-def _best(history: Sequence[Round]) -> Round:
-    """The round with the smallest imbalance that balances every group the plain model has."""
+def _best(history: Sequence[Round], tol: float) -> Round:
+    """The round with the smallest imbalance that balances every group the plain model has.
+
+    Imbalances up to ``tol`` are all zero for our purpose: among those, the most accurate round.
+    """
     full = [r for r in history if len(r.own) == len(history[0].own) and np.isfinite(r.imbalance)]
-    return min(full, key=lambda r: r.imbalance) if full else history[0]
+    if not full:
+        return history[0]
+    return min(full, key=lambda r: (max(r.imbalance, tol), -r.summary["accuracy"], r.imbalance))
 
 
 def _search_between(
@@ -259,15 +276,21 @@ def _built_on(one: Round) -> Contrasts:
     return one.built_on
 
 
-def check_plain(plain: Round, setting: Setting) -> None:
-    """Refuse to balance what the plain model leaves undefined, and name the groups that are left out."""
-    needed = max(setting.min_rejected, setting.n_bins)
-    left_out = []
-    for (position, label), k in plain.own.left_out.items():
+def _too_few(one: Round, setting: Setting) -> list[str]:
+    """Name the groups with too few rejected people, one clause each."""
+    clauses = []
+    for (position, label), k in one.own.left_out.items():
         groups = setting.partitions[position]
         feature = f" of {groups.names[0]!r}" if len(setting.partitions) > 1 else ""
         people = int(groups.members(groups.labels.index(label)).sum())
-        left_out.append(f"group {label!r}{feature} has {k} rejected people in {people}")
+        clauses.append(f"group {label!r}{feature} has {k} rejected people in {people}")
+    return clauses
+
+
+def check_plain(plain: Round, setting: Setting) -> None:
+    """Refuse to balance what the plain model leaves undefined, and name the groups that are left out."""
+    needed = max(setting.min_rejected, setting.n_bins)
+    left_out = _too_few(plain, setting)
     defined = [
         sum((position, label) not in plain.own.left_out for label in groups.labels) >= 2
         for position, groups in enumerate(setting.partitions)

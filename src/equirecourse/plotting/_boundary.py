@@ -58,7 +58,7 @@ class BoundaryDisplay:
         Whose decision differs from the label.
     penalty : float, optional
         The model's ``recourse_penalty``, for the title.
-    space : {"input", "feature"}
+    space : {"input", "transformed", "feature"}
         Space in which the means are measured.
     feature_names : sequence of str
         Names of the two features.
@@ -134,7 +134,7 @@ class BoundaryDisplay:
     @property
     def title(self) -> str:
         """Penalty, gap and accuracy in two lines."""
-        kind = "gap" if self.space == "input" else "feature-space gap"
+        kind = "feature-space gap" if self.space == "feature" else "gap"
         gap = f"{kind} undefined" if np.isnan(self.gap) else f"{kind} {self.gap:.2f}"
         first = []
         if self.penalty is not None:

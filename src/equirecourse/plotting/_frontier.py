@@ -48,7 +48,7 @@ class FrontierDisplay:
         Row of the picked setting.
     accuracy_budget : float
         Largest loss of accuracy against the plain model, as a share.
-    space : {"input", "feature"}
+    space : {"input", "transformed", "feature"}
         Space in which costs are measured.
 
     Attributes
@@ -198,7 +198,7 @@ class FrontierDisplay:
         ax.set_xlim(left, right)
         ax.set_ylim(0, top if top > 0 else 1.0)
         ax.set_xlabel("held-out accuracy")
-        where = "" if self.space == "input" else ", in the kernel's feature space"
+        where = ", in the kernel's feature space" if self.space == "feature" else ""
         ax.set_ylabel(f"held-out gap between the groups' mean costs{where}")
         self.labels_ = tuple(self._label(ax, row) for row in dict.fromkeys([0, self.picked]) if row in defined.index)
         self.legend_ = self._draw_legend(ax, [bars, floor, beyond], defined)

@@ -174,7 +174,7 @@ class RecourseDisplay:
         """
         found = boundary_costs(model, X, norm=norm, feature_costs=feature_costs, favorable_label=favorable_label)
         if cost_name is None:
-            where = "" if found.space == "input" else ", in the kernel's feature space"
+            where = ", in the kernel's feature space" if found.space == "feature" else ""
             cost_name = f"cost of recourse ({_NORM_NAMES[found.norm]} to a yes{where})"
         return cls.from_costs(
             found.costs,

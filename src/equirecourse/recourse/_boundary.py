@@ -31,9 +31,10 @@ class BoundaryCosts:
         0 for accepted people; infinite where the score does not depend on the features.
     rejected : ndarray of bool, shape (n_people,)
         Who is predicted unfavourable.
-    space : {"input", "feature"}
-        "input": the exact cost in the features the model sees. "feature": a distance in the feature space of a kernel,
-        which is not what a person experiences.
+    space : {"input", "transformed", "feature"}
+        "input": the exact cost in the features. "transformed": the exact cost in the features that a pipeline makes
+        of them, such as standard deviations, or a kernel's approximate features. "feature": a distance in the feature
+        space of a kernel. Only the first is what a person experiences.
     norm : {"l1", "l2", "linf"}
         The norm of the cost.
     """
@@ -83,8 +84,11 @@ def boundary_costs(
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}.")
     check_is_fitted(model)
+    space = "input"
     if isinstance(model, Pipeline):
-        X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+        if len(model) > 1:
+            X, space = model[:-1].transform(X), "transformed"
+        model = model[-1]
     classes = np.asarray(getattr(model, "classes_", []))
     if len(classes) != 2:
         raise ValueError(
@@ -100,7 +104,6 @@ def boundary_costs(
             f"{type(model).__name__} has no boundary with a known distance; only linear models and support vector "
             "machines have one in closed form."
         )
-    space = "input"
     if hasattr(model, "coef_"):
         scale = _dual_norm(_dense_row(model.coef_), norm, feature_costs)
     else:

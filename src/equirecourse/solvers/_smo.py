@@ -27,6 +27,7 @@ __all__ = ["minimise_pairs", "violation_of"]
 Array = NDArray[np.float64]
 
 _STEPS_BETWEEN_LOOKS = 1000
+_STEPS_BETWEEN_FRESH_GRADIENTS = 500_000
 _SMALL = 200  # people below which leaving some out saves nothing
 _WORTH_A_COPY = 0.7  # share of the people above which leaving the others out saves nothing
 _SMALLEST_CURVATURE = 1e-12  # a pair of equal points, or a kernel that is not positive semi-definite
@@ -124,7 +125,8 @@ def minimise_pairs(
     Returns
     -------
     beta : ndarray
-        The solution. No pair violates optimality by more than ``tol``, unless ``max_iter`` was reached.
+        The solution. No pair violates optimality by more than ``tol``, unless ``max_iter`` was reached or the kernel
+        is so large that rounding errors exceed ``tol``.
     n_iter : int
         Number of pair steps.
     """
@@ -134,9 +136,12 @@ def minimise_pairs(
     while True:
         # The gradient that the steps update drifts from the true one by rounding: go on from the true one.
         g = K @ beta - A.T @ (B @ beta) - p
-        if violation_of(g, beta, lower, upper) <= tol or n_iter >= max_iter:
+        # Below this the gradient is rounding error, and steps would go round in circles.
+        rounding = np.finfo(float).eps * np.abs(diagonal).max(initial=0.0) * np.abs(beta).sum()
+        if violation_of(g, beta, lower, upper) <= max(tol, rounding) or n_iter >= max_iter:
             return beta, n_iter
-        steps = _shrinking(K, A, B, diagonal, lower, upper, beta, g, tol, max_iter - n_iter)
+        most = min(max_iter - n_iter, _STEPS_BETWEEN_FRESH_GRADIENTS)
+        steps = _shrinking(K, A, B, diagonal, lower, upper, beta, g, max(tol, rounding), most)
         n_iter += steps
         if steps == 0:
             return beta, n_iter
