@@ -72,20 +72,24 @@ def test_objective_and_decisions_equal_those_of_cvxopt(dataset, kernel, C, norma
 
 
 @pytest.mark.parametrize("C", [10 / N, 1.0, 10.0], ids=["C=10/n", "C=1", "C=10"])
-@pytest.mark.parametrize("kernel", ["linear", "poly2", "rbf"])
-def test_libsvm_on_the_deflated_kernel_finds_the_same_optimum(kernel, C):
+@pytest.mark.parametrize(
+    ("kernel", "solver"), [("linear", "libsvm"), ("poly2", "libsvm"), ("rbf", "libsvm"), ("linear", "ipm")]
+)
+def test_a_plain_svm_on_the_deflated_kernel_finds_the_same_optimum(kernel, solver, C):
     X, y, groups = sample("german")
     settings = {"C": C, "tol": 1e-8, **KERNELS[kernel]}
     penalties = (1.0, np.inf)
     fast = fits_at_fixed_rejected_set(EqualRecourseSVC(solver="smo", **settings), X, y, groups, penalties)
-    other = fits_at_fixed_rejected_set(EqualRecourseSVC(solver="libsvm", **settings), X, y, groups, penalties)
+    other = fits_at_fixed_rejected_set(EqualRecourseSVC(solver=solver, **settings), X, y, groups, penalties)
     for (value, fit), (other_value, other_fit) in zip(fast, other, strict=True):
         assert other_value == pytest.approx(value, rel=1e-6)
         np.testing.assert_allclose(other_fit.scores, fit.scores, atol=1e-4)
 
 
-@pytest.mark.parametrize("solver", ["smo", "libsvm", "qp"])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("kernel", "solver"),
+    [*((kernel, solver) for kernel in KERNELS for solver in ("smo", "libsvm", "qp")), ("linear", "ipm")],
+)
 def test_without_a_penalty_the_model_is_scikit_learns_svc(kernel, solver):
     X, y, groups = sample("credit")
     weight = compute_sample_weight("balanced", y)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from equirecourse.equalize._base import FitData
 from equirecourse.equalize._contrasts import Contrasts
-from equirecourse.equalize._libsvm import LibsvmDual, LinearGram
+from equirecourse.equalize._deflated import InteriorPointDual, LibsvmDual, LinearGram
 from equirecourse.solvers import Balance, DualSolution, KernelDual, ReferenceDual
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = ["KernelFit", "KernelProblem"]
 Array = NDArray[np.float64]
 
 _SEARCH_TOL = 1e-8  # of log₁₀ κ, when λ‖u‖ is found through the squared penalty
+_FEW_FEATURES = 300  # up to which an interior point beats pair steps
 _FEW_PEOPLE = 1000  # whom the more precise solver serves in no time
 _MOST_GRAM_BYTES = 4 * 2**30  # a kernel matrix of about 23,000 people
 
@@ -59,7 +60,7 @@ class KernelProblem:
             self.scaled = data.X.multiply(costs).tocsr() if sparse.issparse(data.X) else data.X * costs
         self.solver = self._choose_solver()
         n = len(data.y)
-        use_features = self.solver == "libsvm" and model.kernel == "linear"
+        use_features = self.solver in ("ipm", "libsvm") and model.kernel == "linear"
         if not use_features and 8 * n * n > _MOST_GRAM_BYTES:
             raise ValueError(
                 f"A kernel matrix of {n:,} people takes {8 * n * n / 2**30:.1f} GiB, more than the limit of "
@@ -72,20 +73,24 @@ class KernelProblem:
             # CVXOPT's tolerance is one of the objective, ours one of its slope: decisions need the finer one.
             self.dual = ReferenceDual(gram, data.y, self.C, tol=max(1e-4 * model.tol, 1e-12))
         else:
-            dual = KernelDual if self.solver == "smo" else LibsvmDual
-            self.dual = dual(gram, data.y, self.C, tol=model.tol, max_iter=model.max_iter)
+            duals: dict[str, Any] = {"smo": KernelDual, "ipm": InteriorPointDual, "libsvm": LibsvmDual}
+            self.dual = duals[self.solver](gram, data.y, self.C, tol=model.tol, max_iter=model.max_iter)
         self._at_balance: tuple[Any, Any] | None = None
         self._latest: tuple[Contrasts, Balance] | None = None
 
     def _choose_solver(self) -> str:
-        model = self.model
+        model, (n, n_features) = self.model, self.data.X.shape
+        if model.solver == "ipm" and model.kernel != "linear":
+            raise ValueError(f"solver='ipm' is for kernel='linear', got kernel={model.kernel!r}; use solver='auto'.")
         if model.solver != "auto":
             return model.solver
+        if model.kernel != "linear" or (model.normalize == "group" and self.data.partitions):
+            return "smo"
+        if n_features <= _FEW_FEATURES:
+            return "ipm"
+        # Without the kernel matrix, which the pair steps need; but it cannot take λ‖u‖ in one go.
         one_solve = np.isinf(model.recourse_penalty) and model.difference_bound is None
-        zero_sums = model.normalize == "rejected" and model.feature_costs is None
-        # Pair steps are slow for a linear kernel without a ridge along the balance; LIBSVM's code is the faster one.
-        many = len(self.data.y) > _FEW_PEOPLE
-        return "libsvm" if model.kernel == "linear" and one_solve and zero_sums and many else "smo"
+        return "libsvm" if one_solve and n > _FEW_PEOPLE else "smo"
 
     def _products(self) -> tuple[Any, Any]:
         """⟨Φ(x), Φ(Cx)⟩ and ⟨Φ(Cx), Φ(Cx)⟩; both are K when all costs are one."""

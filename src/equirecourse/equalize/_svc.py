@@ -74,10 +74,10 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         A group with fewer rejected people is left out of the balance, with a warning that names it.
     favorable_label : label or None, default=None
         The label that means yes; by default the larger one.
-    solver : {"auto", "smo", "libsvm", "qp"}, default="auto"
-        "smo" takes the balance out of the kernel inside the solver, "libsvm" before it, and "qp" is the paper's dense
-        quadratic program through CVXOPT, for reference. All find the same optimum. "auto" is "libsvm" for a linear
-        kernel under hard equality with more than 1,000 people, and "smo" otherwise.
+    solver : {"auto", "smo", "ipm", "libsvm", "qp"}, default="auto"
+        "smo" takes the balance out of the kernel inside the solver, "libsvm" before it; "ipm" is an interior point for
+        a linear kernel, and "qp" the paper's dense quadratic program through CVXOPT, for reference. All find the same
+        optimum. "auto" is "ipm" for a linear kernel with few features, "smo" for other kernels.
     max_rounds : int, default=10
         Most rounds over the rejected set after the plain one.
     memory : int, default=1
@@ -167,7 +167,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "feature_costs": ["array-like", None],
-        "solver": [StrOptions({"auto", "smo", "libsvm", "qp"})],
+        "solver": [StrOptions({"auto", "smo", "ipm", "libsvm", "qp"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -299,7 +299,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         violation, steps = fit.solution.violation, fit.solution.n_iter
         # Rounding errors may keep a tiny tolerance out of reach; that is worth a word only if it shows. LIBSVM, in
         # single precision, is taken at its word.
-        stalled = problem.solver == "smo" and violation > _VISIBLE_VIOLATION
+        stalled = problem.solver in ("smo", "ipm") and violation > _VISIBLE_VIOLATION
         if violation > self.tol and (steps >= self.max_iter or stalled):
             warnings.warn(
                 f"The solver stopped after {steps:,} steps (max_iter={self.max_iter:,}) with a violation of "

@@ -34,6 +34,8 @@ Array = NDArray[np.float64]
 
 _ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
 _POLISH_LIMIT = 500  # free coefficients up to which the optimality system is solved directly
+_POLISH_SMALL = 100  # free coefficients up to which it may be solved more than once
+_POLISH_ROUNDS = 50
 
 
 @dataclass(frozen=True)
@@ -253,10 +255,11 @@ def polish(
     upper: Array,
     beta: Array,
 ) -> tuple[Array, Array, float]:
-    """Solve the optimality system of the free coefficients directly, and keep the result if it is better.
+    """Make an approximate solution exact: an active-set method, from a start that is all but optimal.
 
-    Pair steps reach a tolerance; once they have found *which* coefficients are free, one linear system gives those to
-    machine precision. The least-norm correction also serves kernels of low rank.
+    Once a solver has found *which* coefficients are free, one linear system gives those to machine precision; its
+    least-norm solution also serves kernels of low rank. A coefficient that would leave its bounds is held there, one
+    that should leave its bound is set free, and the system is solved again, a few times while it is small.
 
     Parameters
     ----------
@@ -270,25 +273,40 @@ def polish(
     Returns
     -------
     beta, gradient : ndarray
-        The better coefficients, and the gradient there.
+        The best coefficients, and the gradient there.
     violation : float
         Largest violation of the optimality conditions by a pair.
     """
     g = gradient(beta)
-    violation = violation_of(g, beta, lower, upper)
-    free = np.flatnonzero((beta > lower) & (beta < upper))
-    if not 2 <= len(free) <= _POLISH_LIMIT:
-        return beta, g, violation
-    m = len(free)
-    system = np.ones((m + 1, m + 1))
-    system[:m, :m] = block(free)
-    system[m, m] = 0.0
-    right = np.append(-g[free], -beta.sum())
-    correction = linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0][:m]
-    candidate = beta.copy()
-    candidate[free] += correction
-    if (candidate[free] <= lower[free]).any() or (candidate[free] >= upper[free]).any():
-        return beta, g, violation
-    candidate_g = gradient(candidate)
-    better = violation_of(candidate_g, candidate, lower, upper)
-    return (candidate, candidate_g, better) if better <= violation else (beta, g, violation)
+    best = beta, g, violation_of(g, beta, lower, upper)
+    free = (beta > lower) & (beta < upper)
+    for _ in range(_POLISH_ROUNDS if free.sum() <= _POLISH_SMALL else 1):
+        rows = np.flatnonzero(free)
+        m = len(rows)
+        if not 2 <= m <= _POLISH_LIMIT:
+            break
+        system = np.ones((m + 1, m + 1))
+        system[:m, :m] = block(rows)
+        system[m, m] = 0.0
+        right = np.append(-g[rows], -beta.sum())
+        step = linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0][:m]
+        room = np.where(step > 0, upper[rows] - beta[rows], lower[rows] - beta[rows])
+        share = np.divide(room, step, out=np.full(m, np.inf), where=step != 0)
+        first = int(np.argmin(share))
+        beta = beta.copy()
+        beta[rows] = np.clip(beta[rows] + min(1.0, share[first]) * step, lower[rows], upper[rows])
+        if share[first] <= 1.0:
+            beta[rows[first]] = upper[rows[first]] if step[first] > 0 else lower[rows[first]]
+            free[rows[first]] = False
+            g = gradient(beta)
+            continue
+        g = gradient(beta)
+        violation = violation_of(g, beta, lower, upper)
+        if violation < best[2] and abs(beta.sum()) <= 1e-9 * max(1.0, np.abs(beta).max()):
+            best = beta, g, violation
+        rises, falls = np.flatnonzero(beta < upper), np.flatnonzero(beta > lower)
+        worst = [rises[np.argmin(g[rises])], falls[np.argmax(g[falls])]]
+        if free[worst].all():
+            break
+        free[worst] = True
+    return best

@@ -1,0 +1,129 @@
+"""The duals of ``equirecourse.solvers`` through solvers that know nothing of recourse.
+
+They are given a deflated kernel, or projected features for a linear kernel, and solve an ordinary SVM. Any stiffness of
+the squared penalty and hard equality can be had this way, as long as the intercept drops out of the differences.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.svm import SVC
+
+from equirecourse.equalize._projection import Projection
+from equirecourse.solvers import Balance, DualSolution, intercept_from, minimise_linear, polish, stiffness_matrix
+
+__all__ = ["InteriorPointDual", "LibsvmDual", "LinearGram"]
+
+Array = NDArray[np.float64]
+
+
+class LinearGram:
+    """X Xᵀ as an operator: products without the n × n matrix."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def __matmul__(self, other: Array) -> Array:
+        return np.asarray(self.X @ (self.X.T @ other))
+
+    def block(self, rows: NDArray[np.intp]) -> Array:
+        """The kernel matrix among some people."""
+        part = self.X[rows]
+        product = part @ part.T
+        return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+
+class DeflatedDual:
+    """The same problems as ``KernelDual``, for differences without the intercept; base of the two below.
+
+    Parameters
+    ----------
+    K : ndarray or LinearGram
+        Kernel matrix, or the features of a linear kernel.
+    y, C : ndarray
+        Labels ±1 and the bound of each coefficient.
+    tol : float
+        Tolerance of the solver.
+    max_iter : int
+        Limit on its iterations.
+    """
+
+    name: str
+
+    def __init__(self, K: Array | LinearGram, y: Array, C: Array, *, tol: float, max_iter: int) -> None:
+        self.K, self.y, self.C = K, y.astype(np.float64), C
+        self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+        self.tol, self.max_iter = tol, max_iter
+
+    def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality)."""
+        r = 0 if balance is None else len(balance)
+        if stiffness == 0:
+            balance = None
+        M = np.empty((0, 0))
+        if balance is not None:
+            if not balance.sums_to_zero:
+                raise ValueError(
+                    f"solver={self.name!r} needs differences in which the intercept cancels, which normalize='group' "
+                    "does not give; use solver='auto' or 'qp'."
+                )
+            M = stiffness_matrix(balance.inner, stiffness)
+        deflated = self._deflated(balance, M, stiffness)
+        beta, n_iter = self._svm(deflated)
+        operator = LinearGram(deflated) if isinstance(self.K, LinearGram) else deflated
+        # Both solvers end near the optimum, one for its tolerance, one for its single precision: finish exactly.
+        beta, g, violation = polish(
+            lambda rows: operator.block(rows) if isinstance(operator, LinearGram) else operator[np.ix_(rows, rows)],
+            lambda coefficients: operator @ coefficients - self.y,
+            self.lower,
+            self.upper,
+            np.clip(beta, self.lower, self.upper),
+        )
+        t = np.zeros(r) if balance is None else -(balance.cross.T @ beta) @ M
+        return DualSolution(beta, t, intercept_from(g, beta, self.lower, self.upper), violation, n_iter)
+
+    def _deflated(self, balance: Balance | None, M: Array, stiffness: float) -> Any:
+        """The kernel with the directions taken out; as features for a linear kernel."""
+        if isinstance(self.K, LinearGram):
+            if balance is None or balance.directions is None:
+                return self.K.X
+            return Projection.along(balance.directions, balance.sums, stiffness).transform(self.K.X)
+        return self.K if balance is None else self.K - balance.cross @ M @ balance.cross.T
+
+    def _svm(self, deflated: Any) -> tuple[Array, int]:
+        """Solve an ordinary SVM; return coefficients and the number of iterations."""
+        raise NotImplementedError
+
+
+class LibsvmDual(DeflatedDual):
+    """Through scikit-learn's LIBSVM, for any kernel."""
+
+    name = "libsvm"
+
+    def _svm(self, deflated: Any) -> tuple[Array, int]:
+        kernel = "linear" if isinstance(self.K, LinearGram) else "precomputed"
+        # LIBSVM's kernel is in single precision: below this tolerance it would go on for nothing.
+        svc = SVC(C=1.0, tol=max(self.tol, 1e-6), max_iter=self.max_iter, cache_size=1000, kernel=kernel)
+        with warnings.catch_warnings():
+            # Our own convergence report follows from the number of steps.
+            warnings.filterwarnings("ignore", message="Solver terminated early", category=UserWarning)
+            svc.fit(deflated, self.y, sample_weight=self.C)
+        beta = np.zeros(len(self.y))
+        coefficients = svc.dual_coef_  # sparse where the features are
+        beta[svc.support_] = np.ravel(coefficients.toarray() if sparse.issparse(coefficients) else coefficients)
+        return beta, int(svc.n_iter_[0])
+
+
+class InteriorPointDual(DeflatedDual):
+    """Through an interior point, for a linear kernel with few features."""
+
+    name = "ipm"
+
+    def _svm(self, deflated: Any) -> tuple[Array, int]:
+        dense = deflated.toarray() if sparse.issparse(deflated) else deflated
+        return minimise_linear(dense, self.y, self.C, tol=min(1e-5 * self.tol, 1e-8))

@@ -1,0 +1,78 @@
+"""The interior point finds the linear SVM that LIBSVM and LIBLINEAR find, where those converge."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from equirecourse import EqualRecourseSVC
+from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.solvers import ReferenceDual, minimise_linear
+
+
+def people(n, d, seed=0, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] - 0.3 + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize(("n", "d"), [(40, 2), (200, 12), (30, 60)])
+def test_the_optimality_conditions_hold(n, d, C):
+    X, y = people(n, d)
+    beta, n_iter = minimise_linear(X, y, np.full(n, C))
+    gamma = y * beta
+    assert n_iter < 60
+    assert (gamma >= 0).all()
+    assert (gamma <= C).all()
+    assert beta.sum() == pytest.approx(0, abs=1e-4 * C)
+    w = X.T @ beta
+    free = (gamma > 0) & (gamma < C)
+    b = np.mean(y[free] - X[free] @ w)
+    margin = y * (X @ w + b)
+    assert (margin[gamma == 0] >= 1 - 1e-4).all()
+    assert (margin[gamma == C] <= 1 + 1e-4).all()
+    np.testing.assert_allclose(margin[free], 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 10.0])
+def test_it_is_the_svm_of_libsvm(C):
+    X, y = people(150, 5)
+    weight = np.random.default_rng(1).uniform(0.2, 3.0, size=150)
+    ours = EqualRecourseSVC(kernel="linear", solver="ipm", C=C).fit(X, y, sample_weight=weight)
+    theirs = SVC(kernel="linear", C=C, tol=1e-9).fit(X, y, sample_weight=weight)
+    # LIBSVM's kernel is in single precision, so its scores are known to some 1e-4 and ours must be the better ones.
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
+    hinge = np.maximum(0, 1 - y * theirs.decision_function(X))
+    assert ours.objective_ <= 0.5 * (theirs.coef_**2).sum() + C * weight @ hinge
+
+
+def test_separable_people_and_repeated_people_are_no_obstacle():
+    X, y = people(60, 3, noise=0.0)
+    X, y = np.vstack([X, X, X]), np.tile(y, 3)
+    ours = EqualRecourseSVC(kernel="linear", solver="ipm", C=1e3).fit(X, y)
+    theirs = SVC(kernel="linear", C=1e3, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4)
+    assert (ours.predict(X) == y).all()
+
+
+def test_features_on_different_scales_are_no_obstacle():
+    X, y = people(300, 4)
+    scaled = X * [0.1, 1.0, 30.0, 1000.0]
+    ours = EqualRecourseSVC(kernel="linear", solver="ipm").fit(scaled, y)
+    reference = ReferenceDual(scaled @ scaled.T, y, np.ones(300)).solve()
+    hinge = np.maximum(0, 1 - y * reference.scores(scaled @ scaled.T, None)).sum()
+    value = 0.5 * reference.squared_norm(scaled @ scaled.T, None) + hinge
+    assert ours.n_iter_ < 60
+    assert ours.objective_ == pytest.approx(value, rel=1e-6)
+
+
+def test_scales_beyond_double_precision_are_not_passed_over_in_silence():
+    X, y = people(300, 4)
+    with pytest.warns(ConvergenceWarning, match="scale the features"):
+        EqualRecourseSVC(kernel="linear", solver="ipm").fit(X * [1e-3, 1.0, 1e3, 1e5], y)
+
+
+def test_it_is_for_a_linear_kernel_only():
+    X, y = people(20, 2)
+    with pytest.raises(ValueError, match=r"solver='ipm' is for kernel='linear', got kernel='rbf'; use solver='auto'"):
+        EqualRecourseSVC(solver="ipm").fit(X, y)
