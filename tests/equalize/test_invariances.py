@@ -1,5 +1,7 @@
 """What must not change when people, groups, units or kernels are merely written down in another way."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -342,15 +344,19 @@ def test_matched_distributions_have_equal_means_in_every_bin(model, n_bins, make
     one = first_round(clone(model).set_params(match="distribution", n_bins=n_bins), X, y, group)
     assert len(one.contrasts) == n_bins
     before, after = one.plain.fit.scores, one.fit().scores
-    cut = [np.flatnonzero(one.rejected & (group == g)) for g in (0, 1)]
-    # Bins of equal numbers, from the nearest to the farthest by the plain model; a person on a cut goes by its middle.
-    bins = [
-        np.minimum(n_bins * (np.argsort(np.argsort(-before[people])) + 0.5) // len(people), n_bins - 1)
-        for people in cut
-    ]
-    for b in range(n_bins):
-        near, far = (after[people[bin_ == b]].mean() for people, bin_ in zip(cut, bins, strict=True))
+    bins = np.zeros((2, n_bins), dtype=object)
+    for b, weights in enumerate(one.contrasts.weights.T):
+        for g in (0, 1):
+            bins[g, b] = people = np.flatnonzero((weights != 0) & (group == g))
+            assert np.ptp(weights[people]) <= 1e-15  # a mean
+        near, far = (after[bins[g, b]].mean() for g in (0, 1))
         assert abs(near - far) <= 1e-6
+    for g in (0, 1):
+        # Bins of equal numbers, from the nearest to the farthest by the plain model, that hold all the rejected.
+        np.testing.assert_array_equal(np.sort(np.concatenate(bins[g])), np.flatnonzero(one.rejected & (group == g)))
+        assert np.ptp([len(people) for people in bins[g]]) <= 1
+        for nearer, farther in itertools.pairwise(bins[g]):
+            assert before[nearer].min() >= before[farther].max() - 1e-6
 
 
 def test_one_bin_is_the_mean(make_people, first_round):

@@ -71,7 +71,9 @@ def _differences(k: int) -> Array:
 
 def _quantile_bins(distances: Array, weights: Array, n_bins: int) -> NDArray[np.intp]:
     """The bin of each person when people are sorted by distance and split into equal total weights."""
-    order = np.argsort(distances, kind="stable")
+    # People on the margin are equally far but for rounding errors, which must not decide where a bin ends.
+    scale = np.abs(distances).max(initial=0.0) or 1.0
+    order = np.argsort(np.round(distances / scale, 9), kind="stable")
     ordered = weights[order]
     middle = np.cumsum(ordered) - ordered / 2
     bins = np.empty(len(distances), dtype=np.intp)

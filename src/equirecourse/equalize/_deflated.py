@@ -22,6 +22,9 @@ __all__ = ["InteriorPointDual", "LibsvmDual", "LinearGram"]
 Array = NDArray[np.float64]
 
 
+_POLISH_ROUNDS = 50
+
+
 class LinearGram:
     """X Xᵀ as an operator: products without the n × n matrix."""
 
@@ -83,9 +86,14 @@ class DeflatedDual:
             self.lower,
             self.upper,
             np.clip(beta, self.lower, self.upper),
+            rounds=_POLISH_ROUNDS,
         )
-        t = np.zeros(r) if balance is None else -(balance.cross.T @ beta) @ M
-        return DualSolution(beta, t, intercept_from(g, beta, self.lower, self.upper), violation, n_iter)
+        t, gram_beta = np.zeros(r), g + self.y
+        if balance is not None:
+            t = -(balance.cross.T @ beta) @ M
+            gram_beta = gram_beta - balance.cross @ t
+        b = intercept_from(g, beta, self.lower, self.upper)
+        return DualSolution(beta, gram_beta, t, b, violation, n_iter)
 
     def _deflated(self, balance: Balance | None, M: Array, stiffness: float) -> Any:
         """The kernel with the directions taken out; as features for a linear kernel."""

@@ -152,14 +152,14 @@ class KernelProblem:
     def _describe(
         self, solution: DualSolution, balance: Balance | None, contrasts: Contrasts | None, stiffness: float
     ) -> KernelFit:
-        scores = solution.scores(self.K, balance)
+        scores = solution.scores(balance)
         balance_scores = scores
         if self.scaled is not None:
             between, within = self._products()
             balance_scores = between.T @ solution.beta + solution.intercept
             if contrasts is not None:
                 balance_scores = balance_scores + within @ (contrasts.weights @ solution.multiplier)
-        norm = float(np.sqrt(solution.squared_norm(self.K, balance)))
+        norm = float(np.sqrt(solution.squared_norm(balance)))
         differences = solution.differences(balance) if balance is not None else np.empty(0)
         return KernelFit(solution, balance, contrasts, scores, np.asarray(balance_scores), norm, differences, stiffness)
 

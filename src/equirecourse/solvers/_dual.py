@@ -19,6 +19,7 @@ target 0 and no bounds, because its coefficient takes part in Σβ + sums·t = 0
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -34,8 +35,6 @@ Array = NDArray[np.float64]
 
 _ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
 _POLISH_LIMIT = 500  # free coefficients up to which the optimality system is solved directly
-_POLISH_SMALL = 100  # free coefficients up to which it may be solved more than once
-_POLISH_ROUNDS = 50
 
 
 @dataclass(frozen=True)
@@ -65,21 +64,22 @@ class DualSolution:
     """A solution of the dual: coefficients, multipliers, intercept, and how exact they are."""
 
     beta: Array
+    gram_beta: Array  # K β, the dearest product there is, and needed again
     multiplier: Array
     intercept: float
     violation: float
     n_iter: int
 
-    def scores(self, K: Array, balance: Balance | None) -> Array:
+    def scores(self, balance: Balance | None) -> Array:
         """The score of every training point."""
-        scores = K @ self.beta + self.intercept
+        scores = self.gram_beta + self.intercept
         if balance is not None:
             scores = scores + balance.cross @ self.multiplier
         return np.asarray(scores)
 
-    def squared_norm(self, K: Array, balance: Balance | None) -> float:
+    def squared_norm(self, balance: Balance | None) -> float:
         """‖w‖²."""
-        value = self.beta @ (K @ self.beta)
+        value = self.beta @ self.gram_beta
         if balance is not None:
             t = self.multiplier
             value = value + 2 * t @ (balance.cross.T @ self.beta) + t @ balance.inner @ t
@@ -128,6 +128,21 @@ def intercept_from(g: Array, beta: Array, lower: Array, upper: Array) -> float:
     return (low + high) / 2
 
 
+@dataclass(frozen=True)
+class _Pairs:
+    """What the pair steps found, over all points of a dual."""
+
+    beta: Array
+    gram_beta: Array
+    intercept: float
+    violation: float
+    n_iter: int
+
+    @property
+    def ending(self) -> tuple[float, float, int]:
+        return self.intercept, self.violation, self.n_iter
+
+
 class KernelDual:
     """One training set, solved again and again for other directions and penalties, each from the last solution.
 
@@ -169,22 +184,18 @@ class KernelDual:
         r = 0 if balance is None else len(balance)
         if balance is None or stiffness == 0:
             nothing = np.empty((0, len(self.y)))
-            beta, b, violation, steps = self._pairs(
-                self.K, nothing, nothing, self.y, self.lower, self.upper, self._beta
-            )
-            solution = DualSolution(beta, np.zeros(r), b, violation, steps)
+            found = self._pairs(self.K, nothing, nothing, self.y, self.lower, self.upper, self._beta)
+            solution = DualSolution(found.beta, found.gram_beta, np.zeros(r), *found.ending)
         elif multiplier is not None:
             nothing = np.empty((0, len(self.y)))
             linear = self.y - balance.cross @ multiplier
-            beta, b, violation, steps = self._pairs(
-                self.K, nothing, nothing, linear, self.lower, self.upper, self._beta
-            )
-            solution = DualSolution(beta, multiplier, b, violation, steps)
+            found = self._pairs(self.K, nothing, nothing, linear, self.lower, self.upper, self._beta)
+            solution = DualSolution(found.beta, found.gram_beta, multiplier, *found.ending)
         elif balance.sums_to_zero:
             M = stiffness_matrix(balance.inner, stiffness)
             A, B = np.ascontiguousarray((balance.cross @ M).T), np.ascontiguousarray(balance.cross.T)
-            beta, b, violation, steps = self._pairs(self.K, A, B, self.y, self.lower, self.upper, self._beta)
-            solution = DualSolution(beta, -(B @ beta) @ M, b, violation, steps)
+            found = self._pairs(self.K, A, B, self.y, self.lower, self.upper, self._beta)
+            solution = DualSolution(found.beta, found.gram_beta, -(B @ found.beta) @ M, *found.ending)
         else:
             solution = self._solve_with_pseudo_point(balance, stiffness)
         self._beta = solution.beta
@@ -227,13 +238,12 @@ class KernelDual:
         pseudo = float(np.clip(-self._beta.sum(), -reach, reach))
         start = np.append(self._beta if pseudo == -self._beta.sum() else np.zeros(n), 0.0)
         start[n] = -start[:n].sum()
-        extended, b, violation, steps = self._pairs(G, A, B, np.append(self.y, 0.0), lower, upper, start)
-        t = np.append(-(B @ extended) @ M, extended[n] / c)
-        return DualSolution(extended[:n], Q @ t, b, violation, steps)
+        found = self._pairs(G, A, B, np.append(self.y, 0.0), lower, upper, start)
+        at_pseudo = float(found.beta[n])
+        t = np.append(-(B @ found.beta) @ M, at_pseudo / c)
+        return DualSolution(found.beta[:n], found.gram_beta[:n] - G[:n, n] * at_pseudo, Q @ t, *found.ending)
 
-    def _pairs(
-        self, K: Array, A: Array, B: Array, p: Array, lower: Array, upper: Array, start: Array
-    ) -> tuple[Array, float, float, int]:
+    def _pairs(self, K: Array, A: Array, B: Array, p: Array, lower: Array, upper: Array, start: Array) -> _Pairs:
         feasible = (
             start if abs(start.sum()) <= 1e-9 * max(1.0, np.abs(start).max(initial=0.0)) else np.zeros_like(start)
         )
@@ -245,7 +255,17 @@ class KernelDual:
             upper,
             beta,
         )
-        return beta, intercept_from(g, beta, lower, upper), violation, steps
+        return _Pairs(beta, g + p + A.T @ (B @ beta), intercept_from(g, beta, lower, upper), violation, steps)
+
+
+def _solve_symmetric(system: Array, right: Array) -> Array:
+    """Solve a symmetric system; the least-norm solution, which takes ten times as long, where it is singular."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", linalg.LinAlgWarning)
+        try:
+            return np.asarray(linalg.solve(system, right, assume_a="sym", check_finite=False))
+        except (linalg.LinAlgError, linalg.LinAlgWarning):
+            return np.asarray(linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0])
 
 
 def polish(
@@ -254,12 +274,14 @@ def polish(
     lower: Array,
     upper: Array,
     beta: Array,
+    *,
+    rounds: int = 1,
 ) -> tuple[Array, Array, float]:
     """Make an approximate solution exact: an active-set method, from a start that is all but optimal.
 
     Once a solver has found *which* coefficients are free, one linear system gives those to machine precision; its
     least-norm solution also serves kernels of low rank. A coefficient that would leave its bounds is held there, one
-    that should leave its bound is set free, and the system is solved again, a few times while it is small.
+    that should leave its bound is set free, and the system is solved again.
 
     Parameters
     ----------
@@ -269,6 +291,8 @@ def polish(
         Coefficients → gradient of the dual objective.
     lower, upper, beta : ndarray
         Bounds, and the coefficients so far.
+    rounds : int
+        Most systems to solve. After pair steps one will do.
 
     Returns
     -------
@@ -280,7 +304,7 @@ def polish(
     g = gradient(beta)
     best = beta, g, violation_of(g, beta, lower, upper)
     free = (beta > lower) & (beta < upper)
-    for _ in range(_POLISH_ROUNDS if free.sum() <= _POLISH_SMALL else 1):
+    for _ in range(rounds):
         rows = np.flatnonzero(free)
         m = len(rows)
         if not 2 <= m <= _POLISH_LIMIT:
@@ -289,7 +313,7 @@ def polish(
         system[:m, :m] = block(rows)
         system[m, m] = 0.0
         right = np.append(-g[rows], -beta.sum())
-        step = linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0][:m]
+        step = _solve_symmetric(system, right)[:m]
         room = np.where(step > 0, upper[rows] - beta[rows], lower[rows] - beta[rows])
         share = np.divide(room, step, out=np.full(m, np.inf), where=step != 0)
         first = int(np.argmin(share))

@@ -8,6 +8,7 @@ the paper's −λ ≤ γ_{n+1} ≤ λ; with several it is a second-order cone, w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class ReferenceDual:
         if balance is None or stiffness == 0:
             r = 0 if balance is None else len(balance)
             solution = self._program(Balance(np.empty((len(self.y), 0)), np.empty((0, 0)), np.empty(0)), 0.0, np.inf)
-            return DualSolution(solution.beta, np.zeros(r), solution.intercept, solution.violation, solution.n_iter)
+            return replace(solution, multiplier=np.zeros(r))
         return self._program(balance, 0.0 if np.isinf(stiffness) else 1.0 / stiffness, np.inf)
 
     def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
@@ -93,10 +94,11 @@ class ReferenceDual:
         )
         mu = np.asarray(result["x"], dtype=np.float64).ravel()
         beta, t = y * np.clip(mu[:n], 0.0, self.C), mu[n:]
-        g = self.K @ beta + balance.cross @ t - y
+        gram_beta = self.K @ beta
+        g = gram_beta + balance.cross @ t - y
         # An interior point never reaches a bound: a coefficient this close to one is at it, not free. (The paper
         # averages the intercept over all support vectors, yet only free ones satisfy y f(x) = 1.)
         slack = 1e-5 * self.C
         intercept = intercept_from(g, beta, self.lower + slack, self.upper - slack)
         gap = float(result["relative gap"] or 0.0)
-        return DualSolution(beta, t, intercept, gap, int(result["iterations"]))
+        return DualSolution(beta, gram_beta, t, intercept, gap, int(result["iterations"]))

@@ -135,7 +135,7 @@ def minimise_pairs(
     n_iter = 0
     while True:
         # The gradient that the steps update drifts from the true one by rounding: go on from the true one.
-        g = K @ beta - A.T @ (B @ beta) - p
+        g = K @ beta - A.T @ (B @ beta) - p if beta.any() else -p
         # Below this the gradient is rounding error, and steps would go round in circles.
         rounding = np.finfo(float).eps * np.abs(diagonal).max(initial=0.0) * np.abs(beta).sum()
         if violation_of(g, beta, lower, upper) <= max(tol, rounding) or n_iter >= max_iter:
