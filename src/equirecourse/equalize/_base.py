@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -58,7 +59,7 @@ class Problem(Protocol):
     def natural_stiffness(self, contrasts: Contrasts) -> float: ...
 
 
-class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
+class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the equalizers; not for use by itself."""
 
     recourse_penalty: float
@@ -168,13 +169,13 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
         rising = dict(zip(order, np.maximum.accumulate([found[share] for share in order]), strict=True))
         return np.array([rising[share] for share in map(float, shares)])
 
+    @abstractmethod
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Problem:
         """Check parameters and data, and set up what all fits share."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _store(self, problem: Any, fit: Any) -> None:
         """Set the fitted attributes."""
-        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -265,9 +266,9 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator):
         self.converged_ = rounds.converged if rounds is not None else True
         self.ending_ = rounds.ending if rounds is not None else "nothing to balance"
 
+    @abstractmethod
     def decision_function(self, X: Any) -> Array:
         """Signed score of each person; positive means ``classes_[1]``."""
-        raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicted label of each person.

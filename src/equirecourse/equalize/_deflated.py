@@ -7,6 +7,7 @@ the squared penalty and hard equality can be had this way, as long as the interc
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class LinearGram:
         return np.asarray(product.toarray() if sparse.issparse(product) else product)
 
 
-class DeflatedDual:
+class DeflatedDual(ABC):
     """The same problems as ``KernelDual``, for differences without the intercept; base of the two below.
 
     Parameters
@@ -103,9 +104,9 @@ class DeflatedDual:
             return Projection.along(balance.directions, balance.sums, stiffness).transform(self.K.X)
         return self.K if balance is None else self.K - balance.cross @ M @ balance.cross.T
 
+    @abstractmethod
     def _svm(self, deflated: Any) -> tuple[Array, int]:
         """Solve an ordinary SVM; return coefficients and the number of iterations."""
-        raise NotImplementedError
 
 
 class LibsvmDual(DeflatedDual):
