@@ -1,27 +1,34 @@
 """Every example of the gallery runs from start to end, without a screen and without a warning."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests._printed import assert_prints
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs_and_prints(path, tmp_path):
-    run = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
-        cwd=tmp_path,
+def run_python(arguments, folder):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
         env={**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=180,
         check=False,
     )
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs_and_prints(path, tmp_path):
+    run = run_python(["-W", "error", str(path)], tmp_path)
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     assert run.stdout.strip()
@@ -30,3 +37,19 @@ def test_example_runs_and_prints(path, tmp_path):
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 5
+
+
+def test_the_demo_prints_the_table_of_the_readme(tmp_path):
+    run = run_python(["-W", "error", str(ROOT / "examples" / "demo.py")], tmp_path)
+    assert run.returncode == 0, run.stderr
+    (table,) = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    start = run.stdout.index(" before ")
+    printed = run.stdout[run.stdout.rindex("\n", 0, start) + 1 : run.stdout.index("\n\nThe placebo")]
+    assert_prints(printed, table)
+
+
+@pytest.mark.parametrize("name", ["speed", "real-gaps"])
+def test_the_benchmark_runs_in_its_small_version(name):
+    run = run_python(["-m", "benchmarks", name, "--quick"], ROOT)
+    assert run.returncode == 0, run.stderr
+    assert "ours ÷ SVC" in run.stdout or "gap of the mark" in run.stdout

@@ -7,20 +7,19 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from tests._printed import assert_prints
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 # The page, and how many of its outputs are compared.
 PAGES = {
-    "index.md": 0,
-    "user_guide/datasets.md": 0,
-    "user_guide/metrics.md": 5,
-    "user_guide/equalizers.md": 10,
+    "README.md": 0,
+    "docs/index.md": 0,
+    "docs/user_guide/datasets.md": 0,
+    "docs/user_guide/metrics.md": 5,
+    "docs/user_guide/equalizers.md": 10,
 }
-
-
-def lines(text):
-    return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -28,26 +27,26 @@ def test_the_page_prints_what_it_says(page):
     mpl.use("Agg")
     names: dict[str, object] = {}
     printed, compared, ran = "", 0, 0
-    text = (DOCS / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     for kind, body in re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL):
         if kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(body, names)
             printed, ran = out.getvalue(), ran + 1
         elif printed:
-            assert lines(printed) == lines(body)
+            assert_prints(printed, body)
             printed, compared = "", compared + 1
     assert ran > 0
     assert compared == PAGES[page]
 
 
 def test_every_page_of_the_guide_is_run():
-    guide = {f"user_guide/{path.name}" for path in (DOCS / "user_guide").glob("*.md")} - {"user_guide/index.md"}
-    assert guide <= set(PAGES)
+    guide = {f"docs/user_guide/{path.name}" for path in (DOCS / "user_guide").glob("*.md")}
+    assert guide - {"docs/user_guide/index.md"} <= set(PAGES)
 
 
 def test_pictures_of_the_pages_exist():
-    for page in DOCS.rglob("*.md"):
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         if "_build" in page.parts:
             continue
         for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):

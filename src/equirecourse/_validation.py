@@ -15,12 +15,14 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
 
 __all__ = [
     "Groups",
     "as_frame",
     "check_costs",
     "check_feature_costs",
+    "check_finite",
     "check_generator",
     "check_groups",
     "check_labels",
@@ -179,7 +181,7 @@ def check_labels(y: NDArray[Any]) -> NDArray[Any]:
     if len(classes) == 1:
         # scikit-learn's estimator checks look for the words "class" in this sentence.
         raise ValueError(
-            f"y has the one class {classes[0]!r} and a classifier needs two classes; check the target column."
+            f"y has the one class {classes.tolist()[0]!r} and a classifier needs two classes; check the target column."
         )
     shown = ", ".join(repr(label) for label in classes[:4].tolist()) + (", ..." if len(classes) > 4 else "")
     raise ValueError(
@@ -264,6 +266,21 @@ def check_mask(mask: Any, n_people: int, *, name: str) -> NDArray[np.bool_]:
             )
         values = values.astype(bool)
     return values
+
+
+def check_finite(X: Any, feature_names: Any = None) -> None:
+    """Refuse missing and infinite features, dense or sparse, and name the first feature that has them."""
+    values = X.data if sparse.issparse(X) else X
+    if np.isfinite(values).all():
+        return
+    bad = ~np.isfinite(X.toarray() if sparse.issparse(X) else X)
+    column = int(np.flatnonzero(bad.any(axis=0))[0])
+    name = repr(str(feature_names[column])) if feature_names is not None else f"number {column}"
+    kind = "NaN" if np.isnan(values).any() else "infinity (inf)"
+    raise ValueError(
+        f"X holds {kind} for {int(bad.any(axis=1).sum())} of {bad.shape[0]} people, first in feature {name}; "
+        "drop those people, or impute the feature in a pipeline before the model."
+    )
 
 
 def check_feature_costs(feature_costs: Any, n_features: int) -> NDArray[np.float64] | None:

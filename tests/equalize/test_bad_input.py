@@ -66,15 +66,21 @@ def refused(people, quietly):
 
 @BOTH
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_features_that_are_not_finite(model, bad, people):
-    # scikit-learn words this one, with several lines of advice for NaN.
+@pytest.mark.parametrize("kind", [np.array, pd.DataFrame, sparse.csr_array])
+def test_features_that_are_not_finite(model, bad, kind, people, quietly):
     X = people.X.copy()
-    X[3, 1] = bad
+    X[[3, 5], 1] = bad
+    X = kind(X) if kind is not pd.DataFrame else pd.DataFrame(X, columns=["income", "debt", "age"])
+    name = "'debt'" if kind is pd.DataFrame else "number 1"
+    said = rf"^X holds (NaN|infinity \(inf\)) for 2 of 60 people, first in feature {name}; drop those people, or impute"
     unfitted = clone(model)
-    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+    with pytest.raises(ValueError, match=said):
         unfitted.fit(X, people.y, sensitive_features=people.group)
     with pytest.raises(NotFittedError):
         unfitted.predict(people.X)
+    fitted = quietly(clone(model), people.X, people.y, sensitive_features=people.group)
+    with pytest.raises(ValueError, match=r"^X holds (NaN|infinity \(inf\)) for 2 of 60 people"):
+        fitted.predict(np.asarray(X.toarray() if sparse.issparse(X) else X))
 
 
 @BOTH

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from equirecourse._validation import Groups, check_groups, check_labels, favorable_index, split_features
+from equirecourse._validation import Groups, check_finite, check_groups, check_labels, favorable_index, split_features
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._penalty import fit_bound, fit_penalty
 from equirecourse.equalize._rounds import Round, RoundFit, Rounds, Setting, check_plain, look, run_rounds
@@ -176,6 +176,23 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _store(self, problem: Any, fit: Any) -> None:
         """Set the fitted attributes."""
+
+    def _accepted(self) -> dict[str, Any]:
+        """What kinds of X are taken, in the words of ``validate_data``."""
+        return {"accept_sparse": "csr"}
+
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Features and labels to fit to, as arrays."""
+        # Missing values get one sentence of ours, with the feature and the way out, instead of scikit-learn's four.
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._accepted())
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        return X, y
+
+    def _check_people(self, X: Any) -> Any:
+        """Features of people to judge, as an array."""
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False, **self._accepted())
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        return X
 
     def _check_parameters(self) -> None:
         self._validate_params()

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from equirecourse.equalize._base import EqualRecourseEstimator, FitData
 from equirecourse.equalize._contrasts import Contrasts
@@ -187,7 +187,7 @@ class EqualRecourseLinear(EqualRecourseEstimator):
 
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> _LinearProblem:
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = self._check_training(X, y)
         data = self._check_fit_data(X, y, sensitive_features, sample_weight)
         learner = type(self.estimator).__name__
         if data.weighted and not has_fit_parameter(self.estimator, "sample_weight"):
@@ -226,7 +226,7 @@ class EqualRecourseLinear(EqualRecourseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = self._check_people(X)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     @available_if(_learner_has("predict_proba"))
@@ -244,7 +244,7 @@ class EqualRecourseLinear(EqualRecourseEstimator):
             Probabilities, in the order of ``classes_``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = self._check_people(X)
         return np.asarray(_without_names(self.estimator_).predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:

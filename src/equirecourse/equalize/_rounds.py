@@ -126,7 +126,9 @@ def look(
         gaps.append(max(kept) - min(kept) if len(kept) > 1 else np.nan)
         numbers = np.bincount(groups.codes[rejected], minlength=len(groups))
         feature = f"{groups.names[0]}=" if len(setting.partitions) > 1 else ""
-        counts.update({f"rejected ({feature}{g})": int(k) for g, k in zip(groups.labels, numbers, strict=True)})
+        for label, k in zip(groups.labels, numbers, strict=True):
+            name = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+            counts[f"rejected ({feature}{name})"] = int(k)
     gap = float(max(gaps))  # NaN wins: a gap that is undefined for one feature is undefined
     gap = np.nan if np.isnan(gaps).any() else gap
     mean = float(np.average(distances[rejected], weights=weight[rejected])) if weight[rejected].sum() > 0 else np.nan

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_feature_costs
 from equirecourse.equalize._base import EqualRecourseEstimator, FitData
@@ -223,7 +223,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
 
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> KernelProblem:
         self._check_parameters()
-        X, y = validate_data(self, X, y, **self._accepted())
+        X, y = self._check_training(X, y)
         data = self._check_fit_data(X, y, sensitive_features, sample_weight)
         if self.kernel == "precomputed":
             if X.shape[0] != X.shape[1]:
@@ -238,7 +238,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
     def _accepted(self) -> dict[str, Any]:
         """What kind of matrix X may be: sparse features, but a dense kernel."""
         formats = "csr" if self.kernel != "precomputed" else False
-        return {"accept_sparse": formats, "accept_large_sparse": False, "dtype": np.float64}
+        return {"accept_sparse": formats, "accept_large_sparse": False}
 
     def _resolve_gamma(self, data: FitData) -> float:
         if not isinstance(self.gamma, str):
@@ -322,7 +322,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._accepted())
+        X = self._check_people(X)
         if self.kernel == "linear":
             return np.asarray(X @ self.coef_[0] + self.intercept_[0])
         if self.kernel == "precomputed":
