@@ -370,3 +370,9 @@ def test_two_sensitive_features_may_share_a_label(model, make_people, first_roun
         for name, labels in (("veteran", ["no", "unknown"]), ("owner", ["no", "yes"]))
     ]
     assert counts["gap"] == pytest.approx(max(gaps))
+
+
+@BOTH
+def test_a_penalty_path_needs_groups(model, people):
+    with pytest.raises(ValueError, match="pass them as sensitive_features"):
+        model.penalty_path(people.X, people.y, sensitive_features=None)

@@ -5,6 +5,7 @@ import pytest
 from sklearn.svm import SVC
 
 from equirecourse import EqualRecourseSVC
+from equirecourse.equalize import _kernel_problem
 from equirecourse.exceptions import ConvergenceWarning
 from equirecourse.solvers import ReferenceDual, minimise_linear
 
@@ -76,3 +77,26 @@ def test_it_is_for_a_linear_kernel_only():
     X, y = people(20, 2)
     with pytest.raises(ValueError, match=r"solver='ipm' is for kernel='linear', got kernel='rbf'; use solver='auto'"):
         EqualRecourseSVC(solver="ipm").fit(X, y)
+
+
+def test_the_limit_on_iterations_is_kept_and_said():
+    X, y = people(100, 3)
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 2 steps \(max_iter=2\)"):
+        EqualRecourseSVC(kernel="linear", solver="ipm", max_iter=2, tol=1e-12).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["ipm", "libsvm"])
+def test_feature_costs_need_no_kernel_matrix(solver, monkeypatch):
+    X, y = people(120, 4)
+    group = np.arange(120) % 2
+    settings = {"kernel": "linear", "feature_costs": [1.0, 0.5, 2.0, 3.0], "max_rounds": 1, "balance_tol": 1e9}
+    expected = EqualRecourseSVC(solver="smo", tol=1e-8, **settings).fit(X, y, sensitive_features=group)
+    monkeypatch.setattr(_kernel_problem, "_MOST_GRAM_BYTES", 0)
+
+    def refuse(*_, **__):
+        raise AssertionError("a kernel matrix was computed")
+
+    monkeypatch.setattr(EqualRecourseSVC, "_kernel_between", refuse)
+    found = EqualRecourseSVC(solver=solver, **settings).fit(X, y, sensitive_features=group)
+    np.testing.assert_allclose(found.rounds_["gap"], expected.rounds_["gap"], atol=1e-5)
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-5)

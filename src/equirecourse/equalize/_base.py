@@ -150,6 +150,8 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ndarray
             One penalty per share.
         """
+        if sensitive_features is None:
+            raise ValueError("penalty_path measures a difference between groups; pass them as sensitive_features.")
         model = clone(self)
         problem = model._open(X, y, sensitive_features, sample_weight)
         plain = look(model._setting(problem.data), 0, "plain", problem.fit_at(None, 0.0), None, None)

@@ -22,23 +22,27 @@ __all__ = ["InteriorPointDual", "LibsvmDual", "LinearGram"]
 
 Array = NDArray[np.float64]
 
-
-_POLISH_ROUNDS = 50
+_POLISH_ROUNDS = 50  # a few are needed; each is cheap, as a linear kernel leaves few coefficients free
+_MOST_ITERATIONS = 100  # of the interior point, which takes some twenty
 
 
 class LinearGram:
-    """X Xᵀ as an operator: products without the n × n matrix."""
+    """X Yᵀ, and X Xᵀ without a Y, as an operator: products without the n × n matrix."""
 
-    def __init__(self, X: Any) -> None:
-        self.X = X
+    def __init__(self, X: Any, Y: Any = None) -> None:
+        self.X, self.Y = X, X if Y is None else Y
 
     def __matmul__(self, other: Array) -> Array:
-        return np.asarray(self.X @ (self.X.T @ other))
+        return np.asarray(self.X @ (self.Y.T @ other))
+
+    @property
+    def T(self) -> LinearGram:  # noqa: N802 - the name it has for arrays
+        """Y Xᵀ."""
+        return LinearGram(self.Y, self.X)
 
     def block(self, rows: NDArray[np.intp]) -> Array:
         """The kernel matrix among some people."""
-        part = self.X[rows]
-        product = part @ part.T
+        product = self.X[rows] @ self.Y[rows].T
         return np.asarray(product.toarray() if sparse.issparse(product) else product)
 
 
@@ -135,4 +139,5 @@ class InteriorPointDual(DeflatedDual):
 
     def _svm(self, deflated: Any) -> tuple[Array, int]:
         dense = deflated.toarray() if sparse.issparse(deflated) else deflated
-        return minimise_linear(dense, self.y, self.C, tol=min(1e-5 * self.tol, 1e-8))
+        tol, max_iter = min(1e-5 * self.tol, 1e-8), min(self.max_iter, _MOST_ITERATIONS)
+        return minimise_linear(dense, self.y, self.C, tol=tol, max_iter=max_iter)

@@ -97,8 +97,8 @@ class KernelProblem:
         if self.scaled is None:
             return self.K, self.K
         if self._at_balance is None:
-            between = self.kernel(self.data.X, self.scaled)
-            self._at_balance = between, self.kernel(self.scaled, self.scaled)
+            product = LinearGram if isinstance(self.K, LinearGram) else self.kernel
+            self._at_balance = product(self.data.X, self.scaled), product(self.scaled, self.scaled)
         return self._at_balance
 
     def _balance(self, contrasts: Contrasts) -> Balance:
