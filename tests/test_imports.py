@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "equalize": {"solvers", "metrics", *_RECOURSE},
     "audit": {"metrics", "flipsets", "equalize", *_RECOURSE},
     "report": {"audit", "metrics", "flipsets", "equalize", *_RECOURSE},
-    "datasets": _BOTTOM,
+    "datasets": {"actions", *_BOTTOM},
     "plotting": {"audit", "metrics", "flipsets", "equalize", *_RECOURSE},
     "replication": {"audit", "metrics", "flipsets", "equalize", "datasets", "plotting", *_RECOURSE},
     "cli": {"report", "audit", "metrics", "flipsets", "equalize", "datasets", "plotting", "replication", *_RECOURSE},

@@ -1,12 +1,18 @@
 """Measure, explain and equalise recourse across groups, in any scikit-learn model."""
 
+from equirecourse.actions import ActionSet
 from equirecourse.equalize import EqualRecourseLinear, EqualRecourseSVC, recourse_frontier
+from equirecourse.flipsets import flipsets
 from equirecourse.metrics import RecourseFrame, recourse_gap
+from equirecourse.recourse import find_recourse
 
 __all__ = [
+    "ActionSet",
     "EqualRecourseLinear",
     "EqualRecourseSVC",
     "RecourseFrame",
+    "find_recourse",
+    "flipsets",
     "recourse_frontier",
     "recourse_gap",
 ]

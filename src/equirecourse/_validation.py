@@ -29,6 +29,7 @@ __all__ = [
     "check_mask",
     "check_number",
     "favorable_index",
+    "shown",
     "split_features",
 ]
 
@@ -207,7 +208,7 @@ def check_costs(costs: Any, *, name: str = "costs") -> NDArray[np.float64]:
     try:
         values = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, one cost per person, got {_shown(costs)}.") from None
+        raise ValueError(f"{name} must be numbers, one cost per person, got {shown(costs)}.") from None
     if values.ndim != 1:
         raise ValueError(f"{name} must have one dimension, one cost per person, got shape {values.shape}.")
     if np.isnan(values).any():
@@ -223,7 +224,7 @@ def check_costs(costs: Any, *, name: str = "costs") -> NDArray[np.float64]:
     return values
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Show a value in an error: on one line, and never longer than a sentence bears."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
@@ -236,7 +237,7 @@ def check_number(value: Any, *, name: str, low: float, high: float = np.inf, int
     if not (fits and low <= float(value) <= high and np.isfinite(float(value))):
         wanted = "a whole number" if integer else "a finite number"
         limits = f"of at least {low:g}" if np.isinf(high) else f"from {low:g} to {high:g}"
-        raise ValueError(f"{name} must be {wanted} {limits}, got {_shown(value)}.")
+        raise ValueError(f"{name} must be {wanted} {limits}, got {shown(value)}.")
     return float(value)
 
 
@@ -248,7 +249,7 @@ def check_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state must be None, a whole number from 0 or a generator, got {_shown(random_state)}."
+            f"random_state must be None, a whole number from 0 or a generator, got {shown(random_state)}."
         ) from None
 
 
@@ -290,7 +291,7 @@ def check_feature_costs(feature_costs: Any, n_features: int) -> NDArray[np.float
     try:
         values = np.asarray(feature_costs, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"feature_costs must be numbers, one per feature, got {_shown(feature_costs)}.") from None
+        raise ValueError(f"feature_costs must be numbers, one per feature, got {shown(feature_costs)}.") from None
     if values.shape != (n_features,):
         raise ValueError(
             f"feature_costs has shape {values.shape} for {n_features} features; pass one cost per feature."

@@ -4,9 +4,10 @@
 data that may not be redistributed: from the folder named by the environment variable ``EQUIRECOURSE_DATA``,
 from a cache, or from its publisher. ``make_*`` functions draw toy data.
 
-All return a :class:`sklearn.utils.Bunch` with the groups in ``sensitive_features``. The target is +1 for
-the outcome a person hopes for and −1 for the other one; ``paper=True`` gives the paper's coding instead, in
-which one data set (ProPublica) has the opposite sign: ``favorable_label`` says which.
+All return a :class:`sklearn.utils.Bunch` with the groups in ``sensitive_features`` and, in ``actions``, what
+people can change. The target is +1 for the outcome a person hopes for and −1 for the other one; ``paper=True``
+gives the paper's coding instead, in which one data set (ProPublica) has the opposite sign:
+``favorable_label`` says which.
 """
 
 from equirecourse.datasets._credit import load_credit

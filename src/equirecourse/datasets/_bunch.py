@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
+
+from equirecourse.actions import ActionSet
 
 __all__ = ["embedded", "make_bunch", "plus_minus", "two_groups"]
 
@@ -37,6 +40,7 @@ def make_bunch(
     target_names: tuple[str, str],
     sensitive_features: pd.DataFrame,
     favorable_label: int,
+    actions: Callable[[pd.DataFrame], ActionSet],
     descr: str,
     return_X_y: bool,
     as_frame: bool,
@@ -53,6 +57,8 @@ def make_bunch(
         What the labels −1 and +1 mean, in that order.
     favorable_label : int
         The label a person hopes for.
+    actions : callable
+        Makes the action set of the features.
     descr : str
         The description of the data set.
     return_X_y, as_frame : bool
@@ -78,5 +84,6 @@ def make_bunch(
         feature_names=list(features.columns),
         target_names=list(target_names),
         favorable_label=favorable_label,
+        actions=actions(features),
         DESCR=descr,
     )

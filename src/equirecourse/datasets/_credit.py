@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from equirecourse.datasets._actions import credit_actions
 from equirecourse.datasets._bunch import embedded, make_bunch, plus_minus, two_groups
 
 __all__ = ["load_credit"]
@@ -116,13 +118,18 @@ def load_credit(*, paper: bool = False, return_X_y: bool = False, as_frame: bool
         ``data``, ``target`` (+1 no default, −1 default), ``frame``, ``sensitive_features`` (always a
         DataFrame: ``sex``, ``education``, ``graduate``, ``marriage``, ``married``, ``age_group``, and
         ``paper``, ±1, if ``paper``), ``feature_names``, ``target_names`` (of −1 and +1),
-        ``favorable_label``, ``DESCR``.
+        ``favorable_label``, ``actions`` (an :class:`~equirecourse.actions.ActionSet`: what a client can
+        change), ``DESCR``.
 
     Notes
     -----
     Sex and marriage are in ``sensitive_features`` only. Education and age are features as well: education
     as a level from 0 (other or undocumented) to 3 (graduate school), since UCI's codes do not grow with
     education.
+
+    In ``actions`` the limit, the age and the five older months stay as they are; a client can pay more, spend
+    less, catch up with arrears in the newest month, and learn. In the paper's coding the amounts and the months
+    of low or high spending can change, the record of late payments cannot.
 
     Examples
     --------
@@ -160,6 +167,7 @@ def load_credit(*, paper: bool = False, return_X_y: bool = False, as_frame: bool
         target_names=("default", "no default"),
         sensitive_features=sensitive_features,
         favorable_label=1,
+        actions=partial(credit_actions, paper=paper),
         descr=DESCR,
         return_X_y=return_X_y,
         as_frame=as_frame,

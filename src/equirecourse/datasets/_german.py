@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from typing import Any
 
 import pandas as pd
 from sklearn.utils import Bunch
 
+from equirecourse.datasets._actions import german_actions
 from equirecourse.datasets._bunch import embedded, make_bunch, plus_minus, two_groups
 
 __all__ = ["load_german"]
@@ -158,13 +160,18 @@ def load_german(*, paper: bool = False, return_X_y: bool = False, as_frame: bool
     Bunch
         ``data``, ``target`` (+1 good, −1 bad), ``frame``, ``sensitive_features`` (always a DataFrame:
         ``sex``, ``age_group``, ``foreign_worker``, ``personal_status``, and ``paper``, ±1, if ``paper``),
-        ``feature_names``, ``target_names`` (of −1 and +1), ``favorable_label``, ``DESCR``.
+        ``feature_names``, ``target_names`` (of −1 and +1), ``favorable_label``, ``actions`` (an
+        :class:`~equirecourse.actions.ActionSet`: what an applicant can change), ``DESCR``.
 
     Notes
     -----
     UCI's ``personal_status`` states the sex. It is left out of ``data`` and given in
     ``sensitive_features``, so that a model cannot read the sex. ``age`` and ``foreign_worker`` are in both;
     drop them from ``data`` if a model must not use them.
+
+    In ``actions`` age, foreign worker, dependants, credit history and purpose cannot change; years in a job and at
+    an address, and skills, can only rise; nobody can move to "unknown". The paper's coding has no order among
+    labels, so that the years in a job and the skills may go either way there.
 
     Examples
     --------
@@ -203,6 +210,7 @@ def load_german(*, paper: bool = False, return_X_y: bool = False, as_frame: bool
         target_names=("bad credit", "good credit"),
         sensitive_features=sensitive_features,
         favorable_label=1,
+        actions=partial(german_actions, paper=paper),
         descr=DESCR,
         return_X_y=return_X_y,
         as_frame=as_frame,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 from scipy.io import arff
 from sklearn.utils import Bunch
 
+from equirecourse.datasets._actions import givemecredit_actions
 from equirecourse.datasets._bunch import make_bunch, plus_minus, two_groups
 from equirecourse.datasets._download import read_remote
 from equirecourse.datasets._registry import GIVEMECREDIT
@@ -109,7 +111,8 @@ def fetch_givemecredit(
     Bunch
         ``data``, ``target`` (+1 no delinquency, −1 delinquent), ``frame``, ``sensitive_features`` (always a
         DataFrame: ``age_group``, and ``paper``, ±1, if ``paper``), ``feature_names``, ``target_names`` (of
-        −1 and +1), ``favorable_label``, ``DESCR``.
+        −1 and +1), ``favorable_label``, ``actions`` (an :class:`~equirecourse.actions.ActionSet`: what a
+        borrower can change), ``DESCR``.
 
     Raises
     ------
@@ -123,6 +126,10 @@ def fetch_givemecredit(
     then recorded in the cache, so that later changes are detected (trust on first use). The order of
     OpenML's rows was not compared with that of Kaggle's file, so a seed may select other people from a
     download than from ``EQUIRECOURSE_DATA``.
+
+    In ``actions`` age, dependents and the counts of late payments cannot change, income can only rise, debts and
+    credit lines can only fall, and a changed utilisation lies between 0 and 1. The costs of income, debts and
+    utilisation are those of their standard deviation without the outliers: cut off at the 95th percentile.
 
     Examples
     --------
@@ -152,6 +159,7 @@ def fetch_givemecredit(
         target_names=("delinquent", "no delinquency"),
         sensitive_features=sensitive_features,
         favorable_label=1,
+        actions=partial(givemecredit_actions, paper=paper),
         descr=DESCR,
         return_X_y=return_X_y,
         as_frame=as_frame,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from sklearn.utils import Bunch
 
+from equirecourse.datasets._actions import propublica_actions
 from equirecourse.datasets._bunch import make_bunch, plus_minus, two_groups
 from equirecourse.datasets._download import read_remote
 from equirecourse.datasets._registry import PROPUBLICA
@@ -120,7 +122,8 @@ def fetch_propublica(
     Bunch
         ``data``, ``target``, ``frame``, ``sensitive_features`` (always a DataFrame: ``race``,
         ``african_american``, ``sex``, ``age_group``, and ``paper``, ±1, if ``paper``), ``feature_names``,
-        ``target_names`` (of −1 and +1), ``favorable_label`` (+1, but −1 if ``paper``), ``DESCR``.
+        ``target_names`` (of −1 and +1), ``favorable_label`` (+1, but −1 if ``paper``),
+        ``actions`` (an :class:`~equirecourse.actions.ActionSet` in which nothing can change), ``DESCR``.
 
     Raises
     ------
@@ -133,6 +136,9 @@ def fetch_propublica(
     it is accepted if it has 7,214 rows of which 3,251 reoffend and 6,167 pass the filter, and its sha256 is
     then recorded in the cache, so that later changes are detected (trust on first use). ProPublica's file
     holds names and birth dates; they are never read, but they are in the cached file.
+
+    Age, race, sex, the charge and the record before it are no actions, so ``actions`` leaves a defendant nothing
+    to do. Whoever wants distances to the boundary all the same does without an action set.
 
     Examples
     --------
@@ -164,6 +170,7 @@ def fetch_propublica(
         target_names=("does not reoffend", "reoffends") if paper else ("reoffends", "does not reoffend"),
         sensitive_features=sensitive_features,
         favorable_label=-1 if paper else 1,
+        actions=partial(propublica_actions, paper=paper),
         descr=DESCR,
         return_X_y=return_X_y,
         as_frame=as_frame,

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from equirecourse.datasets._actions import toy_actions
 from equirecourse.datasets._bunch import make_bunch
 
 __all__ = ["make_ring_groups", "make_tilted_groups"]
@@ -61,6 +62,7 @@ def _toy(
         target_names=("rejected", "accepted"),
         sensitive_features=pd.DataFrame({"group": group[order].astype(object)}),
         favorable_label=1,
+        actions=toy_actions,
         descr=DESCR.format(title=title, underline="-" * len(title)),
         return_X_y=return_X_y,
         as_frame=as_frame,
@@ -102,7 +104,8 @@ def make_tilted_groups(
     -------
     Bunch
         ``data`` (``x0``, ``x1``), ``target`` (+1 accepted, −1 rejected), ``frame``, ``sensitive_features``
-        (``group``: "near" or "far"), ``feature_names``, ``target_names``, ``favorable_label``, ``DESCR``.
+        (``group``: "near" or "far"), ``feature_names``, ``target_names``, ``favorable_label``,
+        ``actions`` (moves in the plane; the cost is the length), ``DESCR``.
 
     Examples
     --------
@@ -159,7 +162,8 @@ def make_ring_groups(
     -------
     Bunch
         ``data`` (``x0``, ``x1``), ``target`` (+1 accepted, −1 rejected), ``frame``, ``sensitive_features``
-        (``group``: "near" or "far"), ``feature_names``, ``target_names``, ``favorable_label``, ``DESCR``.
+        (``group``: "near" or "far"), ``feature_names``, ``target_names``, ``favorable_label``,
+        ``actions`` (moves in the plane; the cost is the length), ``DESCR``.
 
     Examples
     --------

@@ -1,5 +1,8 @@
 """What it costs a rejected person to get a yes."""
 
 from equirecourse.recourse._boundary import BoundaryCosts, boundary_costs
+from equirecourse.recourse._dispatch import find_recourse
+from equirecourse.recourse._result import Recourse
+from equirecourse.recourse._view import View, open_model
 
-__all__ = ["BoundaryCosts", "boundary_costs"]
+__all__ = ["BoundaryCosts", "Recourse", "View", "boundary_costs", "find_recourse", "open_model"]

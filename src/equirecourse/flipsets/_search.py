@@ -1,0 +1,173 @@
+"""The cheapest ways to a yes that differ in what they change."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equirecourse._validation import check_number, shown
+from equirecourse.actions import ActionSet, total_cost
+from equirecourse.exceptions import NoRecourseWarning
+from equirecourse.flipsets._flipset import Change, Flipset, Flipsets
+from equirecourse.flipsets._rounding import rounded
+from equirecourse.flipsets._words import sentence
+from equirecourse.recourse import find_recourse, open_model
+
+__all__ = ["flipsets"]
+
+
+def flipsets(
+    model: Any,
+    x: Any,
+    *,
+    actions: ActionSet,
+    k: int = 5,
+    norm: str = "l1",
+    method: str = "auto",
+    favorable_label: Any = None,
+    background: Any = None,
+    time_limit: float | None = None,
+    random_state: int = 0,
+) -> Flipsets:
+    """Find several different ways to a yes for one person.
+
+    A flipset is a set of features and what to change them to. The first one is the cheapest of all; each further one
+    is the cheapest that leaves alone at least one feature of each flipset before it. Numbers without a step are rounded
+    to something that can be said, away from where they were, and every flipset is checked with the model after that.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        As in :func:`~equirecourse.find_recourse`.
+    x : Series, mapping, frame of one row, or array of one row
+        The person.
+    actions : ActionSet
+        What can change, and what it costs.
+    k : int, default=5
+        How many flipsets, at most.
+    norm : str, default="l1"
+        As in :func:`~equirecourse.find_recourse`; the sum prefers few changes.
+    method, favorable_label, background, time_limit, random_state
+        As in :func:`~equirecourse.find_recourse`. The time limit is for each flipset.
+
+    Returns
+    -------
+    Flipsets
+        At most ``k`` flipsets. None if the person is accepted already, or has no recourse: ``status`` says which.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from equirecourse import flipsets
+    >>> from equirecourse.datasets import load_german
+    >>> german = load_german()
+    >>> X = german.data[["month", "credit_amount", "age"]]
+    >>> model = LogisticRegression(max_iter=1000).fit(X, german.target)
+    >>> person = X[model.predict(X) == -1].iloc[0]
+    >>> for way in flipsets(model, person, actions=german.actions.only(X.columns)):
+    ...     print(way)
+    Lower month from 48 to 46.
+    Lower credit amount from 5,951 to 4,980.
+    """
+    count = int(check_number(k, name="k", low=1, integer=True))
+    person = _one_row(x, actions)
+    settings = {
+        "norm": norm, "method": method, "favorable_label": favorable_label, "time_limit": time_limit,
+        "random_state": random_state, "background": person if background is None else background,
+    }  # fmt: skip
+    view = open_model(model, favorable_label)
+    ways: list[Flipset] = []
+    ties = itertools.count()
+    first = _solve(model, person, actions, frozenset(), settings)
+    queue = [(first.costs[0], next(ties), frozenset[str](), first)]
+    seen = {frozenset[str]()}
+    while queue and len(ways) < count:
+        cost, _, frozen, found = heapq.heappop(queue)
+        if not np.isfinite(cost) or found.status[0] == "accepted":
+            continue
+        way = _flipset(view, person, actions, found, norm)
+        changed = frozenset(change.feature for change in way.changes if change.cost > 0)
+        known = [set(other.features) for other in ways]
+        contained = next((other for other in known if other <= set(way.features)), None)
+        if contained is None:
+            # A tie goes to the way with fewer changes.
+            dearer = [other for other in ways if set(way.features) < set(other.features)]
+            ways = [other for other in ways if other not in dearer or other.cost < way.cost * (1.0 - 1e-9)]
+            ways.append(way)
+        # The next ones leave at least one of these features alone.
+        for name in sorted(changed if contained is None else contained & changed):
+            further = frozen | {name}
+            if further not in seen:
+                seen.add(further)
+                result = _solve(model, person, actions, further, settings)
+                heapq.heappush(queue, (result.costs[0], next(ties), further, result))
+    scores = view.scores(person)
+    return Flipsets(
+        ways=tuple(sorted(ways, key=lambda way: way.cost)),
+        status=str(first.status[0]),
+        score=float("nan") if scores is None else float(scores[0]),
+        norm=norm,
+        notes=first.notes,
+    )
+
+
+def _one_row(x: Any, actions: ActionSet) -> pd.DataFrame:
+    if isinstance(x, pd.Series):
+        x = pd.DataFrame({name: [value] for name, value in x.items()}, index=[x.name])
+    elif isinstance(x, Mapping):
+        x = pd.DataFrame({name: [value] for name, value in x.items()})
+    elif isinstance(x, list | tuple | np.ndarray) and np.ndim(x) == 1:
+        x = np.asarray(x)[None, :]
+    table = actions.table(x)
+    if len(table) != 1:
+        raise ValueError(f"flipsets are for one person, got {len(table)} rows, {shown(x)}; pass one of them.")
+    return table
+
+
+def _solve(
+    model: Any, person: pd.DataFrame, actions: ActionSet, frozen: frozenset[str], settings: dict[str, Any]
+) -> Any:
+    """Cheapest action that leaves some features alone."""
+    for name in frozen:
+        actions = actions.replace(name, change="no")
+    with warnings.catch_warnings():
+        # The result says it: a way that was not found is not shown.
+        warnings.simplefilter("ignore", NoRecourseWarning)
+        return find_recourse(model, person, actions=actions, **settings)
+
+
+def _flipset(view: Any, person: pd.DataFrame, actions: ActionSet, found: Any, norm: str) -> Flipset:
+    start = actions.encode(person)
+    own = rounded(view, person, actions, start, actions.own(person, found.counterfactuals))
+    after = actions.decode(person, start, own)
+    parts = actions.costs(norm, start, own)[0]
+    ends = actions.carry(start, own)
+    changes = []
+    for j, feature in enumerate(actions):
+        if ends[0, j] == start[0, j] or np.isnan(ends[0, j]):
+            continue
+        old, new = (_value(feature, table, codes[0, j]) for table, codes in ((person, start), (after, ends)))
+        carried = bool(own[0, j] == start[0, j])
+        changes.append(Change(feature.name, old, new, float(parts[j]), sentence(feature, old, new, carried=carried)))
+    changes.sort(key=lambda change: -change.cost)
+    scores = view.scores(after)
+    return Flipset(
+        changes=tuple(changes),
+        cost=float(total_cost(norm, parts)),
+        score=float("nan") if scores is None else float(scores[0]),
+        exact=bool(found.exact[0]),
+        person=after.iloc[0],
+    )
+
+
+def _value(feature: Any, table: pd.DataFrame, code: float) -> Any:
+    if feature.kind == "one_hot":
+        return feature.labels[int(code)]
+    value = table[feature.name].iloc[0]
+    return value.item() if isinstance(value, np.generic) else value

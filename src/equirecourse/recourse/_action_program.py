@@ -1,0 +1,331 @@
+"""One person's possible changes as a mixed-integer program, whatever the model: moves, links, rules and costs.
+
+A number moves within a range (continuously, or by steps) or to listed values; a label to one of its labels. Where a number
+ends up, links included, falls into pieces of the line with a switch each, so that rules and trees can speak of it.
+
+Whole numbers come out of the solver to within its tolerance: they are rounded and fixed, what is continuous is solved for
+once more, and everything is then put exactly where the action set wants it. An action that the model refuses all the same
+is ruled out, and the program solved again. Euclidean costs are bounded from below by tangents until the bound is tight.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equirecourse.actions import Condition
+from equirecourse.recourse._milp import Expression, Program, Solution, total
+from equirecourse.recourse._problem import Problem
+from equirecourse.recourse._program_parts import Choice, Pieces, Range
+
+__all__ = ["ActionProgram", "Outcome"]
+
+Array = NDArray[np.float64]
+
+_GAP = 1e-7  # between the best action and the bound, where costs are not linear
+_SIZE = 1e4  # HiGHS is content with an absolute gap of 1e-6: objectives are scaled to about this size
+_TANGENTS = (0.1, 0.3, 1.0, 3.0, 10.0)  # to begin with, relative to a typical cost
+_ROUNDS = 100  # of tangents, or of actions that turn out to be refused
+_MARGINS = (0.0, 1e-12, 1e-10, 1e-8)  # from the borders of pieces, relative to a typical move, until rounding does no harm
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The best action of one person, None if none was found, and a bound on the cost of any.
+
+    ``proven`` says that the bound is tight, or that there is no action.
+    """
+
+    own: Array | None
+    proven: bool
+    lower: float
+
+
+class ActionProgram:
+    """The program of one person; a model adds its score to it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of whom and what.
+    person : int
+        Which of the people.
+    lists : list of (values, costs) or None, one per feature
+        Features that go to one of some values, the first being their start; other numbers move within their range.
+    cuts : list of ndarray, one per feature
+        Where a number that moves within a range, or is carried along, has to be told from the rest of the line.
+    scale : float
+        A cost that is typical of answers.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        person: int,
+        lists: list[tuple[Array, Array] | None],
+        cuts: list[Array],
+        scale: float,
+    ) -> None:
+        self.problem, self.person, self.scale = problem, person, scale
+        self.start = problem.start[person]
+        self.power = 2 if problem.aggregate == "root" else 1
+        self.program = Program()
+        self.parts = [self._part(j, listed) for j, listed in enumerate(lists)]
+        self.moves = [Expression({}) if part is None else part.move for part in self.parts]
+        self._add_links()
+        self.pieces = [self._pieces(j, some) for j, some in enumerate(cuts)]
+        for rule in problem.actions.rules:
+            self.program.at_least(self.holds(rule.then) - self.holds(rule.when), 0.0)
+        self.curves: list[tuple[Expression, Expression]] = []
+        self.program.minimise(self._objective() * _SIZE)
+
+    # --- building ---------------------------------------------------------------------------------------------------
+
+    def _part(self, j: int, listed: tuple[Array, Array] | None) -> Choice | Range | None:
+        if listed is not None:
+            values, costs = listed
+            return Choice(self.program, values, costs / self.scale) if len(values) > 1 else None
+        feature = self.problem.actions.features[j]
+        low, high = (side[self.person, j] for side in self.problem.reach)
+        if low > high:
+            return None
+        return Range(self.program, feature, self.start[j], low, high, self.scale / feature.cost)
+
+    def _add_links(self) -> None:
+        actions = self.problem.actions
+        self.carried: set[int] = set()
+        own_moves = list(self.moves)
+        for link in actions.links:
+            source, target = actions.index(link.source), actions.index(link.target)
+            if own_moves[source].terms and not np.isnan(self.start[target]):
+                self.moves[target] = self.moves[target] + own_moves[source] * link.rate
+                self.carried.add(target)
+
+    def _pieces(self, j: int, cuts: Array) -> Pieces | None:
+        feature = self.problem.actions.features[j]
+        if not feature.is_number or not self.moves[j].terms:
+            return None
+        is_carried = j in self.carried
+        asked = any(condition.feature == feature.name for condition in self._conditions())
+        limited = is_carried and (np.isfinite(feature.low) or np.isfinite(feature.high))
+        if isinstance(self.parts[j], Choice) and not is_carried:
+            return None
+        if not (asked or limited or len(cuts)):
+            return None
+        if not is_carried:
+            limits, step = (-np.inf, np.inf), feature.step
+        else:
+            limits, step = (feature.low, feature.high), None
+        return Pieces(
+            self.program, self.moves[j], self.start[j], cuts, *limits, self.far(j, cuts), step, self._smallest_move(j)
+        )
+
+    def _movers(self, j: int) -> list[tuple[int, float]]:
+        """The features that move a number, itself first, and how far it goes with a unit of each."""
+        links = [link for link in self.problem.actions.links if self.problem.actions.index(link.target) == j]
+        return [(j, 1.0), *((self.problem.actions.index(link.source), link.rate) for link in links)]
+
+    def _smallest_move(self, j: int) -> float:
+        """What can be told from staying: any move of what is continuous, else far less than the steps of its movers."""
+        moves = []
+        for mover, rate in self._movers(j):
+            part = self.parts[mover]
+            if isinstance(part, Range):
+                moves.append(0.0 if part.is_continuous else abs(rate) * part.size)
+            elif isinstance(part, Choice):
+                distances = np.abs(part.values[1:] - part.values[0])
+                moves.append(abs(rate) * float(distances[distances > 0].min(initial=np.inf)))
+        return 1e-5 * min(moves, default=0.0)
+
+    def far(self, j: int, cuts: Array) -> float:
+        """A distance that a number never moves in a cheapest action."""
+        feature = self.problem.actions.features[j]
+        marks = np.concatenate([cuts, [side for side in (feature.low, feature.high) if np.isfinite(side)]])
+        return 1e3 * float(self.scale / feature.cost + np.abs(marks - self.start[j]).max(initial=0.0))
+
+    def _conditions(self) -> list[Condition]:
+        return [condition for rule in self.problem.actions.rules for condition in (rule.when, rule.then)]
+
+    def holds(self, condition: Condition) -> Expression:
+        """1 if a condition holds after the change, else 0."""
+        j = self.problem.actions.index(condition.feature)
+        feature, part, pieces = self.problem.actions.features[j], self.parts[j], self.pieces[j]
+        if pieces is not None:
+            return pieces.among(condition.holds(feature, self.start[j], pieces.inside))
+        if isinstance(part, Choice):
+            return part.among(condition.holds(feature, self.start[j], part.values))
+        return Expression({}, float(condition.holds(feature, self.start[j], self.start[j])))
+
+    def _objective(self) -> Expression:
+        costs = []
+        for part in self.parts:
+            if isinstance(part, Choice):
+                costs.append(part.weighted(part.costs**self.power))
+            elif isinstance(part, Range):
+                cost = part.distance * (part.feature.cost / self.scale)
+                if self.power == 2:
+                    curve = self.program.variable(0.0)
+                    self.curves.append((curve, cost))
+                    for at in _TANGENTS:
+                        self.program.at_least(curve - cost * (2.0 * at), -at * at)
+                    cost = curve
+                costs.append(cost)
+        if self.problem.aggregate != "max":
+            return total(costs)
+        largest = self.program.variable(0.0)
+        for cost in costs:
+            self.program.at_least(largest - cost, 0.0)
+        return largest
+
+    # --- solving ----------------------------------------------------------------------------------------------------
+
+    def accepts(self, own: Array) -> bool:
+        """Whether the model says yes to an action that keeps to the action set."""
+        return bool(
+            self.problem.respected([self.person], own[None, :])[0] and self.problem.accepted([self.person], own[None, :])[0]
+        )
+
+    def forbid(self, values: Array) -> bool:
+        """Rule out what the solver chose; False if that cannot be said."""
+        wholes = self.program.wholes
+        differs = []
+        for v in wholes:
+            at = float(np.round(values[v]))
+            low, high = self.program.limits(v)
+            if (low, high) == (0.0, 1.0):
+                differs.append(Expression({v: 1.0}) if at == 0.0 else Expression({v: -1.0}, 1.0))
+                continue
+            for way, room in ((1.0, high - at), (-1.0, at - low)):  # beyond the value, on either side
+                if room >= 1:
+                    switch = self.program.switch()
+                    self.program.at_least(Expression({v: way}) - switch * (1.0 + at - low if way > 0 else 1.0 + high - at),
+                                          low if way > 0 else -high)
+                    differs.append(switch)
+        self.program.at_least(total(differs), 1.0)
+        return bool(wholes)
+
+    def solve(self, deadline: float) -> Outcome:
+        """Find the cheapest action that the model accepts.
+
+        Parameters
+        ----------
+        deadline : float
+            When time is over, by ``time.monotonic``.
+
+        Returns
+        -------
+        Outcome
+            The action, and whether it is proven that none is cheaper.
+        """
+        best, best_cost, lower = None, np.inf, 0.0
+        for _ in range(_ROUNDS):
+            found = self.program.solve(deadline - time.monotonic())
+            if found.status == "infeasible":
+                lower = max(lower, best_cost)
+                break
+            lower = max(lower, self._cost_of(found.bound))
+            if found.values is None:
+                break
+            own = self._exactly(found)
+            if own is not None:
+                cost = float(self.problem.costs([self.person], own[None, :])[0])
+                if cost < best_cost:
+                    best, best_cost = own, cost
+            if lower >= best_cost * (1.0 - _GAP) or found.status == "stopped":
+                break
+            if own is None and not self.forbid(found.values):
+                break
+            if own is not None and not self.curves:
+                break
+            self._add_tangents(self.program, found.values)
+        proven = lower >= best_cost * (1.0 - _GAP)
+        return Outcome(best, proven, min(lower, best_cost) if best is not None else lower)
+
+    def _cost_of(self, objective: float) -> float:
+        return self.scale * float(np.power(max(objective / _SIZE, 0.0), 1.0 / self.power))
+
+    def _add_tangents(self, program: Program, values: Array) -> None:
+        for curve, cost in self.curves:
+            at = cost.at(values)
+            program.at_least(curve - cost * (2.0 * at), -at * at)
+
+    def _exactly(self, found: Solution) -> Array | None:
+        """The action that the solver means, to the last bit; None if the model or the action set refuse it."""
+        assert found.values is not None
+        for margin in _MARGINS:
+            values = self._with_wholes_fixed(found.values, margin)
+            if values is None:
+                return None
+            own = self._settled(values)
+            if self.accepts(own):
+                return own
+            if not any(isinstance(part, Range) and part.is_continuous for part in self.parts):
+                return None
+        return None
+
+    def _with_wholes_fixed(self, values: Array, margin: float) -> Array | None:
+        """The best continuous variables for the whole ones as they are, a margin away from the borders of pieces."""
+        fixed = self.program.copy()
+        for variable in fixed.wholes:
+            whole = float(np.round(values[variable]))
+            fixed.fix(variable, whole, whole)
+        for j, pieces in enumerate(self.pieces):
+            if pieces is not None and margin > 0:
+                first, last = pieces.chosen(values)
+                room = min(margin * self.scale / self.problem.actions.features[j].cost, 0.25 * (last - first))
+                if first > -np.inf and room > 0:
+                    fixed.at_least(pieces.move, first - pieces.start + room)
+                if last < np.inf and room > 0:
+                    fixed.at_most(pieces.move, last - pieces.start - room)
+        self.tighten(fixed, margin)
+        for _ in range(_ROUNDS):
+            found = fixed.solve(relaxed=True)
+            if found.values is None:
+                return None
+            curve = sum(curve.at(found.values) for curve, _ in self.curves)
+            exact = sum(cost.at(found.values) ** 2 for _, cost in self.curves)
+            if exact - curve <= _GAP**2 * max(exact, 1e-30) or not self.curves:
+                break
+            self._add_tangents(fixed, found.values)
+        return found.values
+
+    def tighten(self, program: Program, margin: float) -> None:
+        """Ask for a little more of the model's score; for models whose score moves continuously."""
+
+    def _settled(self, values: Array) -> Array:
+        """The action, with what is continuous moved by a hair where rounding left it outside the piece it was meant for."""
+        own = np.array(
+            [now if part is None else part.read(values) for now, part in zip(self.start, self.parts, strict=True)]
+        )
+        wanted = [None if pieces is None else pieces.chosen(values) for pieces in self.pieces]
+        actions = self.problem.actions
+        for _ in range(20):
+            end = actions.carry(self.start[None, :], own[None, :])[0]
+            off = [
+                (j, first if end[j] < first else last)
+                for j, piece in enumerate(wanted)
+                if piece is not None
+                for first, last in (piece,)
+                if not first <= end[j] <= last
+            ]
+            if not off:
+                break
+            for j, border in off:
+                self._nudge(own, j, border - end[j])
+        return own
+
+    def _nudge(self, own: Array, j: int, by: float) -> None:
+        """Move a number by a hair, itself or through what carries it along."""
+        for mover, rate in self._movers(j):
+            part = self.parts[mover]
+            if not (isinstance(part, Range) and part.is_continuous and rate != 0):
+                continue
+            moved = own[mover] + by / rate
+            if moved == own[mover]:
+                moved = np.nextafter(moved, np.inf if by / rate > 0 else -np.inf)
+            if part.low <= moved <= part.high:
+                own[mover] = moved
+                return

@@ -1,0 +1,296 @@
+"""find_recourse: choose the engine for a model, ask it, and check every answer with the model itself."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from equirecourse._validation import check_finite, check_number
+from equirecourse.actions import NORMS, ActionSet, Feature
+from equirecourse.exceptions import NoRecourseWarning
+from equirecourse.recourse import _kernel, _linear, _search, _trees
+from equirecourse.recourse._linear_form import coefficients, is_linear
+from equirecourse.recourse._problem import Answers, Problem
+from equirecourse.recourse._progress import progress_bar
+from equirecourse.recourse._result import STATUSES, Recourse
+from equirecourse.recourse._trace import Opaque
+from equirecourse.recourse._view import View, open_model
+
+__all__ = ["METHODS", "find_recourse"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ACCEPTED, FOUND, INFEASIBLE, UNKNOWN = range(len(STATUSES))
+
+METHODS = ("auto", "linear", "trees", "kernel", "search", "milp")
+
+
+def find_recourse(
+    model: Any,
+    X: Any,
+    *,
+    actions: ActionSet | None = None,
+    norm: str = "l2",
+    method: str = "auto",
+    favorable_label: Any = None,
+    background: Any = None,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: bool = False,
+) -> Recourse:
+    r"""Find the cheapest change of each rejected person that the model accepts.
+
+    :math:`r(x) = \min \{ \mathrm{cost}(x, x') : h(x') = +1,\ x' \text{ allowed by the action set} \}`. Costs and
+    constraints are those of the columns of ``X``, whatever a pipeline makes of them before the model. Every action that
+    is returned keeps to the action set and has been accepted by the model itself.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        With two labels: anything that has ``predict`` and ``classes_``, such as a pipeline.
+    X : table of shape (n_people, n_columns)
+        People: an array, or a frame of pandas or polars.
+    actions : ActionSet, optional
+        What people can change, and what it costs. By default every column, without limits, at a cost of 1 a unit.
+    norm : {"l1", "l2", "linf", "max_shift", "log_shift"}, default="l2"
+        How the changes of several features add up: sum, root of the sum of squares, largest; or, in percentiles of the
+        people the action set was made from, the largest shift or the sum of log shifts.
+    method : {"auto", "linear", "trees", "kernel", "search", "milp"}, default="auto"
+        The engine; "auto" takes the most exact one for the model. "milp" solves a mixed-integer program per person
+        where others are faster, as an independent check.
+    favorable_label : label, optional
+        The label that means yes; by default the model's ``favorable_label_``, or else the larger label.
+    background : table, optional
+        People among whom a search looks for accepted ones to start from; by default ``X``.
+    time_limit : float, optional
+        Seconds per person. When they are over, the status is "unknown" and the best action so far is kept.
+    n_jobs : int, optional
+        Processes for engines that solve a program per person, as in joblib.
+    random_state : int, default=0
+        Seed of engines that draw random numbers.
+    progress : bool, default=False
+        Show how many people are done, if standard error is a terminal.
+
+    Returns
+    -------
+    Recourse
+        Costs, counterfactuals and status, one entry per person, in the order of ``X``.
+
+    Warns
+    -----
+    NoRecourseWarning
+        If the search found nothing for some people, or time ran out, so that their status is "unknown".
+
+    See Also
+    --------
+    equirecourse.flipsets : several different actions for one person.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from equirecourse import find_recourse
+    >>> from equirecourse.datasets import load_german
+    >>> german = load_german()
+    >>> numbers = german.data[["month", "credit_amount", "age"]]
+    >>> forest = RandomForestClassifier(10, max_depth=3, random_state=0).fit(numbers, german.target)
+    >>> found = find_recourse(forest, numbers.head(20), actions=german.actions.only(numbers.columns))
+    >>> set(found.status) <= {"accepted", "found", "infeasible"}
+    True
+    """
+    if norm not in NORMS:
+        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}.")
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    limit = np.inf if time_limit is None else check_number(time_limit, name="time_limit", low=1e-9)
+    seed = int(check_number(random_state, name="random_state", low=0, integer=True))
+    view = open_model(model, favorable_label)
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+    if actions is None and method in ("auto", "linear") and _is_plain(view, X, norm):
+        return _closed_form(view, X, norm)
+    if actions is None:
+        actions = _everything(X)
+    table = actions.table(X)
+    _check_numbers(table, actions)
+    notes = _outside(actions, table)
+    rejected = ~view.accepts(table)
+    pool = table if background is None else actions.table(background)
+    with progress_bar(int(rejected.sum()), progress) as tick:
+        problem = Problem(view, actions, norm, table[rejected], pool, limit, seed, n_jobs, tick)
+        if len(problem.table) == 0:
+            name, answers = method, Answers.nothing(problem)
+        else:
+            name, answers, more = _ask(problem, method)
+            notes += more
+    return _result(problem, answers, X, table, rejected, name, notes)
+
+
+# --- which engine ----------------------------------------------------------------------------------------------------
+
+
+def _ask(problem: Problem, method: str) -> tuple[str, Answers, tuple[str, ...]]:
+    """Name of the engine that answered, its answers, and what there is to say about the choice."""
+    final = problem.view.final
+    fits = _engine_for(final)
+    name = fits if method in ("auto", "milp") else method
+    if name not in ("search", fits):
+        raise ValueError(
+            f"method={method!r} does not fit this model: {type(final).__name__} is read by {fits!r}; use 'auto'."
+        )
+    engines: dict[str, Callable[[Problem], Answers]] = {
+        "linear": lambda asked: _linear.solve(asked, always_milp=method == "milp"),
+        "trees": lambda asked: _trees.solve(asked, always_milp=method == "milp"),
+        "kernel": _kernel.solve,
+        "search": _search.solve,
+    }
+    if method == "milp" and name not in ("linear", "trees"):
+        raise ValueError(f"method='milp' is for linear models and trees, got {type(final).__name__}.")
+    if name != "search":
+        try:
+            return name, engines[name](problem), ()
+        except Opaque as reason:
+            if method != "auto":
+                raise ValueError(
+                    f"method={method!r} does not fit this model: {reason}; use method='search', or 'auto'."
+                ) from None
+            told = (f"The costs are upper bounds found by search, because {reason}.",)
+            return "search", _search.solve(problem), told
+    return name, engines[name](problem), ()
+
+
+def _engine_for(final: Any) -> str:
+    if is_linear(final):
+        return "linear"
+    if _trees.can_read(final):
+        return "trees"
+    if _kernel.can_read(final):
+        return "kernel"
+    return "search"
+
+
+# --- the people ------------------------------------------------------------------------------------------------------
+
+
+def _everything(X: Any) -> ActionSet:
+    """Every column may change, without limits, at a cost of 1 a unit."""
+    inferred = ActionSet.from_frame(X, costs="unit", one_hot=None)
+    free = [
+        Feature(feature.name, percentiles=feature.percentiles) if feature.is_number else feature for feature in inferred
+    ]
+    return ActionSet(tuple(free))
+
+
+def _check_numbers(table: pd.DataFrame, actions: ActionSet) -> None:
+    """Refuse infinite numbers; a missing one is left as it is."""
+    names = [feature.name for feature in actions if feature.is_number and feature.name in table.columns]
+    numeric = [name for name in names if table[name].dtype.kind in "fiub"]
+    values = table[numeric].to_numpy(dtype=np.float64)
+    check_finite(np.where(np.isnan(values), 0.0, values), numeric)
+
+
+def _outside(actions: ActionSet, table: pd.DataFrame) -> tuple[str, ...]:
+    outside = actions.starts_outside(table)
+    if len(outside) == 0:
+        return ()
+    names = ", ".join(map(repr, dict.fromkeys(outside["feature"])))
+    people = outside["person"].nunique()
+    return (
+        f"{people} of {len(table)} people start outside the limits of {names}; they may stay there, or move inside.",
+    )
+
+
+# --- closed forms ----------------------------------------------------------------------------------------------------
+
+
+def _is_plain(view: View, X: Any, norm: str) -> bool:
+    """Whether people move freely in the very inputs of a linear model, so that one formula answers for all of them."""
+    if norm not in ("l1", "l2", "linf") or view.before is not None or not is_linear(view.final):
+        return False
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "fiu"
+    return isinstance(X, pd.DataFrame) and all(dtype.kind in "fiu" for dtype in X.dtypes)
+
+
+def _closed_form(view: View, X: Any, norm: str) -> Recourse:
+    scores = np.asarray(view.model.decision_function(X), dtype=np.float64)
+    # The larger label wins a score above zero, the smaller one everything else.
+    rejected = scores <= 0 if view.sign > 0 else scores > 0
+    slopes = view.sign * coefficients(view.final)
+    costs, direction = _linear.closed_form(scores, slopes, np.ones(len(slopes)), norm)
+    reachable = bool(slopes.any())
+    if reachable:
+        costs *= rejected
+    codes = rejected.astype(np.int8)
+    codes *= FOUND if reachable else INFEASIBLE
+
+    def people() -> Any:
+        moved = _linear.step_over(view, X, scores, rejected, direction) if reachable else None
+        return _laid_out(X, moved, rejected & (not reachable))
+
+    return Recourse(costs, "linear", np.ones(len(costs), dtype=bool), costs, norm, (), codes, people)
+
+
+# --- the result ------------------------------------------------------------------------------------------------------
+
+
+def _result(
+    problem: Problem, answers: Answers, X: Any, table: pd.DataFrame, rejected: Mask, name: str, notes: tuple[str, ...]
+) -> Recourse:
+    own, found = answers.own, answers.found.copy()
+    who = np.flatnonzero(found)
+    # No engine is trusted: what is shown has been through the model and the action set once more.
+    found[who] = problem.accepted(who, own[who]) & problem.respected(who, own[who])
+    proven = answers.proven & (found | ~answers.found)
+    cost = np.where(found, problem.costs(np.arange(len(own)), own), np.inf)
+    lower = np.where(proven, cost, np.minimum(answers.lower, cost))
+    status = np.where(found, FOUND, np.where(proven, INFEASIBLE, UNKNOWN))
+    # Engines that prove what they find leave something unproven only when time runs out.
+    status[found & ~proven & (name in ("linear", "trees"))] = UNKNOWN
+
+    n = len(table)
+    places = np.flatnonzero(rejected)
+    costs, bounds, exact = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
+    costs[places], bounds[places], exact[places] = cost, lower, proven
+    codes = np.full(n, ACCEPTED, dtype=np.int8)
+    codes[places] = status
+    lost = int((status == UNKNOWN).sum())
+    if lost:
+        nothing = int((~found & ~proven).sum())
+        warnings.warn(
+            f"The recourse of {lost} of {len(status)} rejected people is unknown ({nothing} of them without any action "
+            "found, at infinite cost); give more time with time_limit, or more people to start from with background.",
+            NoRecourseWarning,
+            stacklevel=3,
+        )
+
+    def people() -> Any:
+        after = problem.after(np.arange(len(own)), own)
+        both = pd.concat([table[~rejected], after]) if len(after) else table
+        order = np.empty(n, dtype=int)
+        order[np.concatenate([np.flatnonzero(~rejected), places])] = np.arange(n)
+        moved = both.iloc[order] if len(after) else both.copy()
+        without = np.zeros(n, dtype=bool)
+        without[places] = ~found
+        return _laid_out(X, moved, without)
+
+    return Recourse(costs, name, exact, bounds, problem.norm, notes, codes, people)
+
+
+def _laid_out(X: Any, moved: Any, without: Mask) -> Any:
+    """People after their action, in the form the user gave them; a row of missing values where there is no action."""
+    moved = X if moved is None else moved
+    if isinstance(moved, pd.DataFrame):
+        if without.any():
+            moved = moved.where(pd.Series(~without, index=moved.index), axis=0)
+        return moved if hasattr(X, "columns") else moved.to_numpy()
+    values = np.array(moved, dtype=np.float64)
+    values[without] = np.nan
+    return values

@@ -1,0 +1,123 @@
+"""The cheapest point of a half-space within a box: numbers only.
+
+Notation
+--------
+d    a move, g the slopes of the score, c the price of a unit of each feature
+     min cost(d)   subject to   g·d ≥ need,   low ≤ d ≤ high
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["cheapest_in_halfspace", "price_of"]
+
+Array = NDArray[np.float64]
+
+
+def price_of(norm: str, moves: Array, prices: Array) -> Array:
+    """Cost of each move under one of the norms "l1", "l2", "linf"."""
+    parts = np.abs(moves) * prices
+    if norm == "l1":
+        return np.asarray(parts.sum(axis=-1))
+    if norm == "l2":
+        return np.asarray(np.sqrt(np.square(parts).sum(axis=-1)))
+    return np.asarray(parts.max(axis=-1, initial=0.0))
+
+
+def cheapest_in_halfspace(norm: str, slopes: Array, need: Array, low: Array, high: Array, prices: Array) -> Array:
+    """Solve the program above for many people at once.
+
+    The box need not hold the point 0. Where the half-space cannot be reached within the box, the answer is the
+    point of the box that comes nearest to it.
+
+    Parameters
+    ----------
+    norm : {"l1", "l2", "linf"}
+        The cost: c-weighted.
+    slopes : ndarray of shape (n_people, n_features)
+        g.
+    need : ndarray of shape (n_people,)
+        Right sides.
+    low, high : ndarray of shape (n_people, n_features)
+        The box; may be infinite.
+    prices : ndarray of shape (n_features,)
+        c.
+
+    Returns
+    -------
+    ndarray of shape (n_people, n_features)
+        The moves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equirecourse.recourse._halfspace import cheapest_in_halfspace
+    >>> free = np.full((1, 2), np.inf)
+    >>> cheapest_in_halfspace("l2", np.array([[3.0, 4.0]]), np.array([25.0]), -free, free, np.ones(2))
+    array([[3., 4.]])
+    """
+    base = np.clip(0.0, low, high)
+    # Where a feature goes if it goes as far as helps.
+    far = np.where(slopes > 0, high, np.where(slopes < 0, low, base))
+    # Every feature moves from base to far as a level rises, at a rate, and stops there: what is gained rises with the
+    # level, piecewise linearly, and the level at which it is enough lies between two of the corners.
+    if norm == "l1":
+        return _by_turns(slopes, need, base, far, prices)
+    rate = slopes / prices**2 if norm == "l2" else np.sign(slopes) / prices
+    with np.errstate(divide="ignore", invalid="ignore"):
+        begins = np.where(far != base, base / rate, np.inf)
+        ends = np.where(far != base, far / rate, np.inf)
+    gain = np.where(far != base, slopes * rate, 0.0)
+    least = np.abs(prices * base).max(axis=1, initial=0.0) if norm == "linf" else np.zeros(len(need))
+    level = _level(begins, ends, gain, need - (slopes * base).sum(axis=1), least)
+    with np.errstate(invalid="ignore"):  # a rate of 0 times an infinite level
+        wish = np.where(far != base, level[:, None] * rate, base)
+    return np.clip(wish, np.minimum(base, far), np.maximum(base, far))
+
+
+def _by_turns(slopes: Array, need: Array, base: Array, far: Array, prices: Array) -> Array:
+    """L1: the feature that gains most for its price goes first, as far as it can, then the next."""
+    order = np.argsort(-np.abs(slopes) / prices, axis=1, kind="stable")
+    with np.errstate(invalid="ignore"):
+        gains = np.where(far != base, slopes * (far - base), 0.0)
+    sorted_gains = np.take_along_axis(gains, order, axis=1)
+    before = np.cumsum(sorted_gains, axis=1)
+    before = np.concatenate([np.zeros((len(need), 1)), before[:, :-1]], axis=1)
+    rest = need - (slopes * base).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip((rest[:, None] - before) / sorted_gains, 0.0, 1.0)
+        # An infinite gain: the part of it that is needed is known as a distance, not as a share.
+        sorted_slopes = np.take_along_axis(slopes, order, axis=1)
+        distance = np.where(
+            np.isinf(sorted_gains),
+            np.maximum(rest[:, None] - before, 0.0) / sorted_slopes,
+            np.nan_to_num(share) * np.take_along_axis(np.where(far != base, far - base, 0.0), order, axis=1),
+        )
+    moves = np.zeros_like(slopes)
+    np.put_along_axis(moves, order, np.where(sorted_gains > 0, np.nan_to_num(distance), 0.0), axis=1)
+    return base + moves
+
+
+def _level(begins: Array, ends: Array, gain: Array, need: Array, least: Array) -> Array:
+    """Smallest level, from ``least`` on, at which Σ gain · (clip(level, begins, ends) − begins) ≥ need."""
+    corners = np.concatenate([begins, ends], axis=1)
+    turns = np.concatenate([gain, -gain], axis=1)
+    order = np.argsort(corners, axis=1, kind="stable")
+    corners = np.take_along_axis(corners, order, axis=1)
+    steepness = np.cumsum(np.take_along_axis(turns, order, axis=1), axis=1)
+    steepness[steepness < 1e-14 * np.abs(gain).sum(axis=1, keepdims=True)] = 0.0  # what has stopped adds nothing
+    with np.errstate(invalid="ignore"):
+        widths = np.diff(corners, axis=1)
+        pieces = np.where(steepness[:, :-1] > 0, steepness[:, :-1] * np.where(widths > 0, widths, 0.0), 0.0)
+    reached = np.concatenate([np.zeros((len(need), 1)), np.cumsum(pieces, axis=1)], axis=1)
+    # The last corner before enough is gained; at the very last one nothing more can be.
+    at = np.minimum((reached < need[:, None]).sum(axis=1) - 1, corners.shape[1] - 1)
+    rows = np.arange(len(need))
+    enough = at < 0
+    at = np.maximum(at, 0)
+    slope = steepness[rows, at]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        level = np.where(slope > 0, corners[rows, at] + (need - reached[rows, at]) / slope, np.inf)
+    return np.maximum(np.where(enough, 0.0, level), least)

@@ -1,0 +1,309 @@
+"""Linear models: closed forms without limits, a knapsack with them, a MILP where features hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse.recourse import _linear_milp
+from equirecourse.recourse._bottleneck import bottleneck
+from equirecourse.recourse._knapsack import CONTINUOUS, FIXED, LATTICE, LIST, additive
+from equirecourse.recourse._linear_form import LinearForm, coefficients, read_linear_form
+from equirecourse.recourse._problem import Answers, Problem
+from equirecourse.recourse._view import View
+
+__all__ = ["solve"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# How far beyond the boundary to aim, relative to the terms that a score is the sum of: first a hair, then more for
+# those whom rounding still leaves on the wrong side.
+_MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+
+# Bounds that agree to this are equal.
+_TIE = 1e-8
+
+# People at a time, so that lists of moves (people × moves) stay small.
+_CHUNK = 4096
+
+
+def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
+    """Cheapest accepted action of each person under a linear model, proven.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose model's last estimator is linear.
+    always_milp : bool
+        Solve one mixed-integer program per person even where something faster is as exact.
+
+    Returns
+    -------
+    Answers
+        With everybody found or proven to have no action, except where time ran out.
+    """
+    form = read_linear_form(problem.view, problem.actions, problem.table, problem.start)
+    folded = None if always_milp else _fold_links(problem, form)
+    answers = Answers.nothing(problem)
+    if folded is None:
+        _ask(problem, form, np.arange(len(problem.start)), _program, answers)
+        return answers
+    jumps = _jumps(problem, folded)
+    _ask(problem, folded, np.flatnonzero(~jumps), _separable, answers)
+    # What the knapsack could not prove, it has at least found: the program may do better.
+    hard = np.flatnonzero(jumps | ~answers.proven)
+    if len(hard):
+        second = Answers.nothing(problem)
+        _ask(problem, form, hard, _program, second)
+        _merge(problem, answers, second, hard)
+    return answers
+
+
+Engine = Callable[[Problem, LinearForm, Array], Answers]
+
+
+def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: Engine, answers: Answers) -> None:
+    """Put an engine's answers for some people into ``answers``, aiming a hair beyond the boundary, then more."""
+    # The terms of the score say how large its rounding error may be.
+    scale = np.abs(form.scores) + np.abs(np.nan_to_num(problem.start) * form.slopes).sum(axis=1) + 1e-300
+    left = people
+    for margin in _MARGINS:
+        if len(left) == 0:
+            break
+        needs = -form.scores[left] + margin * scale[left]
+        found = engine(problem.take(left), form.take(left), needs)
+        yes = found.found.copy()
+        yes[found.found] = problem.accepted(left[found.found], found.own[found.found])
+        answers.own[left] = np.where(yes[:, None], found.own, problem.start[left])
+        answers.found[left] = yes
+        answers.proven[left] = found.proven & (yes | ~found.found)
+        answers.lower[left] = np.where(found.found & ~yes, 0.0, found.lower)
+        left = left[~(yes | ~found.found)]
+    problem.tick(len(people))
+
+
+def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[np.intp]) -> None:
+    """Take the better of two answers for some people."""
+    for i in people:
+        costs = [float(problem.costs([i], part.own[[i]])[0]) if part.found[i] else np.inf for part in (answers, second)]
+        if costs[1] < costs[0] or not answers.found[i]:
+            answers.own[i], answers.found[i] = second.own[i], second.found[i]
+        answers.lower[i] = max(answers.lower[i], second.lower[i])
+        best = min(costs)
+        answers.proven[i] = second.proven[i] or answers.lower[i] >= best * (1.0 - _TIE)
+
+
+def _program(problem: Problem, form: LinearForm, needs: Array) -> Answers:
+    return _linear_milp.solve(problem, replace(form, scores=-needs))
+
+
+def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:
+    """The form in which features move independently, or None if they do not.
+
+    A number that carries another along gains what both do, as long as nothing else depends on where the other ends.
+    """
+    actions = problem.actions
+    if actions.rules:
+        return None
+    slopes = form.slopes.copy()
+    for link in actions.links:
+        target = actions[link.target]
+        if np.isfinite(target.low) or np.isfinite(target.high):
+            return None
+        slopes[actions.index(link.source)] += link.rate * form.slopes[actions.index(link.target)]
+    return replace(form, slopes=slopes)
+
+
+def _jumps(problem: Problem, form: LinearForm) -> Mask:
+    """Who starts outside the limits of a number that can take any value: staying or jumping inside is not a range.
+
+    A lattice takes the jump as its first step, and so does a list.
+    """
+    low, high = problem.reach
+    jumps = np.zeros(len(low), dtype=bool)
+    if problem.norm in ("l1", "l2", "linf"):
+        for j, feature in enumerate(problem.actions):
+            if feature.is_number and feature.step is None and form.slopes[j] != 0.0:
+                now = problem.start[:, j]
+                jumps |= (low[:, j] <= high[:, j]) & ((now < low[:, j]) | (now > high[:, j]))
+    return jumps
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """What the features of some people offer, in the arrays of ``_knapsack``."""
+
+    kind: NDArray[np.int64]
+    slope: Array
+    price: Array
+    first: Array
+    last: Array
+    step: Array
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    costs: Array
+    gains: Array
+    values: Array
+
+
+def _separable(problem: Problem, form: LinearForm, needs: Array) -> Answers:
+    answers = Answers.nothing(problem)
+    power = 2 if problem.aggregate == "root" else 1
+    for begin in range(0, len(needs), _CHUNK):
+        rows = slice(begin, begin + _CHUNK)
+        moves = _moves(problem, form, rows, power)
+        distance = np.zeros(moves.kind.shape)
+        choice = np.full(moves.kind.shape, -1)
+        arrays = (moves.kind, moves.slope, moves.price, moves.first, moves.last, moves.step, moves.begin, moves.end,
+                  moves.costs, moves.gains, distance, choice)  # fmt: skip
+        if problem.aggregate == "max":
+            best = bottleneck(needs[rows], *arrays)
+            bound = best
+        else:
+            best, bound = additive(needs[rows], power, *arrays)
+        proven = bound >= best * (1.0 - _TIE)
+        proven[np.isinf(best)] = True
+        if power == 2:
+            bound = np.sqrt(bound)
+        answers.own[rows] = _landing(problem.start[rows], form, moves, distance, choice)
+        answers.found[rows] = np.isfinite(best)
+        answers.proven[rows] = proven
+        answers.lower[rows] = np.where(proven & np.isfinite(best), 0.0, bound)
+    known = answers.found & answers.proven
+    answers.lower[known] = problem.costs(np.flatnonzero(known), answers.own[known])
+    return answers
+
+
+def _landing(start: Array, form: LinearForm, moves: _Moves, distance: Array, choice: NDArray[np.int64]) -> Array:
+    """Where people end up: on the lattice to the last bit, where there is one."""
+    own = start.copy()
+    for j in range(own.shape[1]):
+        way = np.sign(form.slopes[j])
+        walked = distance[:, j] > 0
+        ends = start[:, j] + way * distance[:, j]
+        if moves.step[j] > 0:
+            ends = np.round(ends / moves.step[j]) * moves.step[j]
+        own[walked, j] = ends[walked]
+        chosen = np.flatnonzero(choice[:, j] >= 0)
+        own[chosen, j] = moves.values[choice[chosen, j]]
+    return own
+
+
+def _moves(problem: Problem, form: LinearForm, rows: slice, power: int) -> _Moves:
+    start = problem.start[rows]
+    low, high = (limits[rows] for limits in problem.reach)
+    n, p = start.shape
+    kind = np.full((n, p), FIXED)
+    price, step = np.ones(p), np.zeros(p)
+    first, last = np.zeros((n, p)), np.zeros((n, p))
+    begin, end = np.zeros(p, dtype=np.int64), np.zeros(p, dtype=np.int64)
+    costs: list[Array] = []
+    gains: list[Array] = []
+    values: list[Array] = []
+    filled = 0
+    for j, feature in enumerate(problem.actions):
+        movable = low[:, j] <= high[:, j]
+        if not movable.any() or (feature.is_number and form.slopes[j] == 0.0):
+            continue
+        if feature.is_number and problem.grids[j] is None:
+            price[j] = feature.cost
+            step[j] = feature.step or 0.0
+            first[:, j], last[:, j] = _distances(start[:, j], low[:, j], high[:, j], form.slopes[j] > 0, feature.step)
+            kind[:, j] = np.where(
+                movable & (last[:, j] >= first[:, j]) & (last[:, j] > 0), LATTICE if step[j] else CONTINUOUS, FIXED
+            )
+            continue
+        ends = problem.grids[j] if feature.is_number else np.flatnonzero(feature.reachable).astype(float)
+        assert ends is not None
+        cost = np.power(feature.move_cost(problem.norm, start[:, [j]], ends[None, :]), power)
+        if feature.is_number:
+            gain = form.slopes[j] * (ends[None, :] - start[:, [j]])
+        else:
+            table = form.tables[j]
+            assert table is not None
+            gain = table[ends.astype(int)][None, :] - form.at_start[rows, j][:, None]
+        allowed = (ends[None, :] >= low[:, [j]]) & (ends[None, :] <= high[:, [j]]) & (gain > 0)
+        kind[:, j] = np.where(allowed.any(axis=1), LIST, FIXED)
+        begin[j], filled = filled, filled + len(ends)
+        end[j] = filled
+        costs.append(np.where(allowed, cost, np.inf))
+        gains.append(np.where(allowed, gain, 0.0))
+        values.append(ends)
+    return _Moves(
+        kind=kind,
+        slope=np.abs(form.slopes),
+        price=price,
+        first=first,
+        last=last,
+        step=step,
+        begin=begin,
+        end=end,
+        costs=np.concatenate(costs, axis=1) if costs else np.zeros((n, 0)),
+        gains=np.concatenate(gains, axis=1) if gains else np.zeros((n, 0)),
+        values=np.concatenate(values) if values else np.zeros(0),
+    )
+
+
+def _distances(start: Array, low: Array, high: Array, upwards: bool, step: float | None) -> tuple[Array, Array]:
+    """(first, last) distance that one can go in the useful direction; on the lattice if there is a step."""
+    with np.errstate(invalid="ignore"):
+        if step is None:
+            return np.zeros_like(start), np.maximum((high - start) if upwards else (start - low), 0.0)
+        if not upwards:  # the mirror image
+            return _distances(-start, -high, -low, True, step)
+        # A hair of rounding must not cost a step: 0.3/0.1 is 2.9999999999999996.
+        above = np.floor(start / step + 1e-9) + 1.0
+        above = np.where(above * step <= start, above + 1.0, above)
+        begin = np.maximum(above, np.ceil(low / step - 1e-9))
+        return begin * step - start, np.floor(high / step + 1e-9) * step - start
+
+
+def closed_form(scores: Array, slopes: Array, prices: Array, norm: str) -> tuple[Array, Array]:
+    r"""Cost of reaching a score of zero when nothing limits a move, and the direction of the cheapest move.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_people,)
+        :math:`|f| / \|s / c\|_*` with the dual norm; infinite where the score cannot be moved.
+    direction : ndarray of shape (n_features,)
+        The cheapest move that raises the score by one.
+    """
+    reach = np.abs(slopes) / prices
+    direction = np.zeros_like(slopes)
+    if not reach.any():
+        return np.where(scores > 0, 0.0, np.inf), direction
+    if norm == "l2":
+        scale = float(np.linalg.norm(reach))
+        direction = slopes / prices**2 / scale**2
+    elif norm == "l1":
+        scale = float(reach.max())
+        direction[reach.argmax()] = 1.0 / slopes[reach.argmax()]
+    else:
+        scale = float(reach.sum())
+        direction = np.sign(slopes) / prices / scale
+    costs: Any = np.abs(scores)
+    costs /= scale
+    return costs, direction
+
+
+def step_over(view: View, X: Any, scores: Array, rejected: Mask, direction: Array) -> Any:
+    """People after the cheapest move across the boundary, a hair beyond it; each was accepted by the model."""
+    frame = X if isinstance(X, pd.DataFrame) else None
+    values = np.array(X, dtype=np.float64)
+    left = np.flatnonzero(rejected)
+    missing = np.abs(scores)
+    # The terms of the score say how large its rounding error may be.
+    scale = missing + np.abs(values) @ np.abs(coefficients(view.final)) + 1e-300
+    for margin in _MARGINS:
+        aim = values[left] + (missing[left] + margin * scale[left])[:, None] * direction
+        people = aim if frame is None else pd.DataFrame(aim, columns=frame.columns)
+        yes = np.asarray(view.model.predict(people)) == view.favorable if len(left) else np.zeros(0, dtype=bool)
+        values[left[yes]] = aim[yes]
+        left = left[~yes]
+    return values if frame is None else pd.DataFrame(values, columns=frame.columns, index=frame.index)

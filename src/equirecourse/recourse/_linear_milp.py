@@ -1,0 +1,152 @@
+"""Linear models whose features hang together, by links, rules or a gap below their limits: one program per person."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equirecourse.recourse._action_program import ActionProgram, Outcome
+from equirecourse.recourse._milp import Program, total
+from equirecourse.recourse._problem import Answers, Problem
+from equirecourse.recourse._program_parts import Choice
+
+__all__ = ["Form", "solve"]
+
+Array = NDArray[np.float64]
+
+_SMALL = 1e-3  # of the cost that was thought typical: the program is then scaled anew
+
+
+class Form(Protocol):
+    """A linear score: score = scores + Σ slopes·(final − start) + Σ (tables[j][code] − at_start[:, j])."""
+
+    @property
+    def scores(self) -> Array:
+        """What people have now; more is better, and zero is needed."""
+
+    @property
+    def slopes(self) -> Array:
+        """Score per unit of each number, where it ends up; 0 for labels."""
+
+    @property
+    def tables(self) -> list[Array | None]:
+        """For labels, the contribution of each code; None for numbers."""
+
+    @property
+    def at_start(self) -> Array:
+        """The contribution of the label a person has now; 0 for numbers."""
+
+
+def solve(problem: Problem, form: Form) -> Answers:
+    """Cheapest action of each person that lifts a linear score to zero.
+
+    Parameters
+    ----------
+    problem : Problem
+        People and what they may change; the model itself is not asked.
+    form : Form
+        The score of these people.
+
+    Returns
+    -------
+    Answers
+        With everybody found or proven to have no action, except where time ran out.
+    """
+    answers = Answers.nothing(problem)
+    for person in range(len(problem.start)):
+        outcome = _solve_one(problem, form, person)
+        if outcome.own is not None:
+            answers.own[person], answers.found[person] = outcome.own, True
+        answers.proven[person], answers.lower[person] = outcome.proven, outcome.lower
+    return answers
+
+
+def _solve_one(problem: Problem, form: Form, person: int) -> Outcome:
+    deadline = time.monotonic() + problem.time_limit
+    scale = _typical_cost(problem, form, person)
+    outcome = LinearProgram(problem, form, person, scale).solve(deadline)
+    if outcome.own is not None:
+        cost = float(problem.costs([person], outcome.own[None, :])[0])
+        if 0.0 < cost < _SMALL * scale:
+            outcome = LinearProgram(problem, form, person, cost).solve(deadline)
+    return outcome
+
+
+def _typical_cost(problem: Problem, form: Form, person: int) -> float:
+    """What the score would cost if numbers moved freely; something of the kind for labels."""
+    prices = np.array([feature.cost for feature in problem.actions])
+    need = abs(form.scores[person])
+    costs: list[float] = []
+    for j, feature in enumerate(problem.actions):
+        if feature.is_number and problem.grids[j] is None:
+            costs += [float(need / abs(form.slopes[j]) * prices[j])] if feature.mutable and form.slopes[j] else []
+        elif feature.mutable:
+            _, listed = _listed(problem, person, j)
+            costs += listed[listed > 0].tolist()
+    return float(min(costs, default=1.0)) or 1.0
+
+
+def _listed(problem: Problem, person: int, j: int) -> tuple[Array, Array]:
+    """Values that a feature can go to, staying first, and their costs."""
+    feature, start = problem.actions.features[j], problem.start[person, j]
+    low, high = (side[person, j] for side in problem.reach)
+    grid = problem.grids[j] if feature.is_number else np.flatnonzero(feature.reachable).astype(np.float64)
+    assert grid is not None
+    ends = grid[(grid >= low) & (grid <= high) & (grid != start)]
+    values = np.append(start, ends)
+    return values, np.append(0.0, feature.move_cost(problem.norm, np.full(len(ends), start), ends))
+
+
+class LinearProgram(ActionProgram):
+    """The program of one person before a linear model."""
+
+    def __init__(self, problem: Problem, form: Form, person: int, scale: float) -> None:
+        lists: list[tuple[Array, Array] | None] = []
+        for j, feature in enumerate(problem.actions):
+            is_range = feature.is_number and problem.grids[j] is None
+            lists.append(None if is_range else _listed(problem, person, j))
+        super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
+        self.form = form
+        score = [self.moves[j] * float(slope) for j, slope in enumerate(form.slopes) if slope != 0.0]
+        for j, table in enumerate(form.tables):
+            part = self.parts[j]
+            if table is not None and isinstance(part, Choice):
+                gains = np.append(0.0, table[part.values[1:].astype(int)] - form.at_start[person, j])
+                score.append(part.weighted(gains))
+        self.need = float(abs(form.scores[person])) or 1.0
+        self.score = (total(score) + float(form.scores[person])) * (1.0 / self.need)
+        self.program.at_least(self.score, 0.0)
+
+    def tighten(self, program: Program, margin: float) -> None:
+        """Ask for a little more of the score."""
+        if margin > 0:
+            program.at_least(self.score, margin)
+
+    def accepts(self, own: Array) -> bool:
+        """Whether an action keeps to the action set and lifts the score to zero, up to its own rounding."""
+        if not self.problem.respected([self.person], own[None, :])[0]:
+            return False
+        end = self.problem.actions.carry(self.start[None, :], own[None, :])[0]
+        terms = [float(self.form.scores[self.person])]
+        for j, table in enumerate(self.form.tables):
+            if table is not None:
+                moved = own[j] != self.start[j]
+                terms.append(table[int(own[j])] - self.form.at_start[self.person, j] if moved else 0.0)
+            elif end[j] != self.start[j]:
+                terms.append(self.form.slopes[j] * (end[j] - self.start[j]))
+        return sum(terms) >= -1e-15 * float(np.abs(terms).sum())
+
+
+def _cuts(problem: Problem, j: int) -> Array:
+    feature = problem.actions.features[j]
+    conditions = [condition for rule in problem.actions.rules for condition in (rule.when, rule.then)]
+    cuts = [
+        cut
+        for condition in conditions
+        if condition.feature == feature.name and condition.value is not None and feature.is_number
+        for cut in condition.cuts(feature, 0.0)
+    ]
+    return np.unique(np.array(cuts, dtype=np.float64))

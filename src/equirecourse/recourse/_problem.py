@@ -1,0 +1,142 @@
+"""One question to an engine: the rejected people, what they may change, what it costs, and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse.actions import NORMS, ActionSet, total_cost
+from equirecourse.recourse._view import View
+
+__all__ = ["Answers", "Problem"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What an engine found, one entry per person of its problem.
+
+    Attributes
+    ----------
+    own : ndarray of shape (n_people, n_features)
+        The value each person moves each feature to, before links; their start where nothing was found.
+    found : ndarray of bool
+        Who has an accepted action.
+    proven : ndarray of bool
+        For whom it is known that none is cheaper (found), or that there is none (not found).
+    lower : ndarray of float
+        No action of the person costs less than this; 0 if nothing is known, infinite if there is none.
+    """
+
+    own: Array
+    found: Mask
+    proven: Mask
+    lower: Array
+
+    @classmethod
+    def nothing(cls, problem: Problem) -> Answers:
+        """Answers to be filled in: nothing found, nothing proven."""
+        n = len(problem.start)
+        return cls(problem.start.copy(), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), np.zeros(n))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The rejected people and everything an engine needs to find their cheapest accepted action.
+
+    A change is a matrix ``own``: one row per person, one column per feature of the action set, holding numbers, or
+    codes of labels (−1 for a label outside the list, NaN for a missing number: these never move).
+
+    Attributes
+    ----------
+    view : View
+        The model.
+    actions : ActionSet
+        What may change.
+    norm : str
+        One of ``NORMS``.
+    table : DataFrame
+        The people, all of them rejected, in the user's columns.
+    background : DataFrame
+        People of whom some may be accepted: where a search may start.
+    time_limit : float
+        Seconds per person; infinite if there is no limit.
+    seed : int
+        For engines that draw random numbers.
+    tick : callable
+        Called with a number of people each time that many are done.
+    """
+
+    view: View
+    actions: ActionSet
+    norm: str
+    table: pd.DataFrame
+    background: pd.DataFrame
+    time_limit: float = np.inf
+    seed: int = 0
+    n_jobs: int | None = None
+    tick: Callable[[int], Any] = field(default=lambda done: None, repr=False)
+
+    @cached_property
+    def start(self) -> Array:
+        """Where people are."""
+        return self.actions.encode(self.table)
+
+    @cached_property
+    def reach(self) -> tuple[Array, Array]:
+        """Lowest and highest value a person may move each feature to; low > high where nowhere."""
+        return self.actions.reach(self.start)
+
+    @cached_property
+    def grids(self) -> list[Array | None]:
+        """For each number, the values that one can move to, where the norm knows only those that people have."""
+        return [self._grid(j) for j in range(len(self.actions))]
+
+    def _grid(self, j: int) -> Array | None:
+        feature = self.actions.features[j]
+        if self.norm not in ("max_shift", "log_shift") or not feature.is_number or not feature.mutable:
+            return None
+        if feature.percentiles is None:
+            feature.move_cost(self.norm, 0.0, 1.0)  # says what is missing
+        assert feature.percentiles is not None
+        values = np.asarray(feature.percentiles.values)
+        if feature.step is not None:
+            values = np.unique(np.round(values / feature.step)) * feature.step
+        return values[(values >= feature.low) & (values <= feature.high)]
+
+    @property
+    def aggregate(self) -> str:
+        """How the costs of features make up the cost of an action: "sum", "root" (of the squares) or "max"."""
+        return NORMS[self.norm]
+
+    def after(self, people: Any, own: Array) -> pd.DataFrame:
+        """Show some people, by position and with repetitions, after a change, in the user's columns."""
+        people = np.asarray(people)
+        return self.actions.decode(self.table.iloc[people], self.start[people], own)
+
+    def accepted(self, people: Any, own: Array) -> Mask:
+        """Whether some people, by position and with repetitions, get a yes after a change."""
+        return self.view.accepts(self.after(people, own))
+
+    def respected(self, people: Any, own: Array) -> Mask:
+        """Whether a change of some people keeps to the action set."""
+        return self.actions.respected(self.start[np.asarray(people)], own)
+
+    def costs(self, people: Any, own: Array) -> Array:
+        """Cost of a change of some people."""
+        return total_cost(self.norm, self.actions.costs(self.norm, self.start[np.asarray(people)], own))
+
+    def take(self, people: Any) -> Problem:
+        """The same question for some of the people."""
+        return Problem(
+            self.view, self.actions, self.norm, self.table.iloc[np.asarray(people)], self.background,
+            self.time_limit, self.seed, self.n_jobs, self.tick,
+        )  # fmt: skip

@@ -1,0 +1,121 @@
+"""What a model says besides yes and no: its score after a change, as far as it has one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse.recourse._descent import Surface
+from equirecourse.recourse._problem import Problem
+from equirecourse.recourse._room import Room
+from equirecourse.recourse._view import View
+
+__all__ = ["Scores", "measure_scores"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+_SAMPLE = 2000  # people who are asked whether scores and decisions agree
+_MAX_ROWS = 40_000  # people shown to the model in one call
+_FEW = 50  # people who are asked whether scores have slopes
+
+
+class Scores:
+    """The model's score after a change, shifted so that it is accepted from 0 on.
+
+    Parameters
+    ----------
+    problem : Problem
+        The people and the model.
+    room : Room
+        Where they can go.
+    level : float
+        The score from which on the model says yes.
+
+    Attributes
+    ----------
+    flat : bool
+        Whether small moves leave the score of most people as it is, so that it has no gradient: trees, neighbours.
+    """
+
+    flat = False
+    rounds = 1  # of a walk along the boundary, for each that is asked for; more where gradients cost little
+
+    def __init__(self, problem: Problem, room: Room, level: float = 0.0) -> None:
+        self.problem, self.room, self.level = problem, room, level
+
+    def values(self, people: Index, own: Array) -> Array:
+        """Scores of some people, by position and with repetitions, after a change."""
+        return _straightened(self.problem.view, self.problem.after(people, own)) - self.level
+
+    def surface(self, people: Index, own: Array, free: Mask) -> Surface:
+        """The score around some people whose features stay as in ``own``, except for the free ones."""
+        return _Measured(self, people, own, free)
+
+
+class _Measured:
+    """Gradients as differences of the model's scores."""
+
+    def __init__(self, scores: Scores, people: Index, own: Array, free: Mask) -> None:
+        self._scores, self._people = scores, people
+        self._base = np.where(free, scores.room.start[people], own)
+        self._features = np.flatnonzero(free)
+        self._reach = 1e-4 * scores.room.spread
+
+    def values(self, rows: Index, moves: Array) -> Array:
+        """Scores after moves."""
+        return self._scores.values(self._people[rows], self._base[rows] + moves)
+
+    def gradients(self, rows: Index, moves: Array) -> Array:
+        """Central differences, as many at a time as fit into one call of the model."""
+        out = np.zeros_like(moves)
+        at_once = max(1, _MAX_ROWS // max(2 * len(rows), 1))
+        for begin in range(0, len(self._features), at_once):
+            features = self._features[begin : begin + at_once]
+            shifted = np.broadcast_to(moves, (2, len(features), *moves.shape)).copy()
+            for k, j in enumerate(features):
+                shifted[0, k, :, j] += self._reach[j]
+                shifted[1, k, :, j] -= self._reach[j]
+            everybody = np.tile(rows, 2 * len(features))
+            values = self.values(everybody, shifted.reshape(-1, moves.shape[1])).reshape(2, len(features), len(rows))
+            out[:, features] = ((values[0] - values[1]) / (2.0 * self._reach[features, None])).T
+        return out
+
+
+def measure_scores(problem: Problem, room: Room) -> Scores | None:
+    """The model's scores, or None if it has none or they do not tell a yes from a no.
+
+    The level is 0 for most models; a tuned threshold is found between the scores of the rejected and the accepted.
+    """
+    if not (hasattr(problem.view.model, "decision_function") or hasattr(problem.view.model, "predict_proba")):
+        return None
+    sample = problem.table.iloc[:_SAMPLE]
+    if len(problem.background):
+        sample = pd.concat([sample, problem.background[list(problem.table.columns)].iloc[:_SAMPLE]])
+    yes, values = problem.view.accepts(sample), _straightened(problem.view, sample)
+    highest_no, lowest_yes = values[~yes].max(initial=-np.inf), values[yes].min(initial=np.inf)
+    if highest_no > lowest_yes:
+        return None
+    level = 0.0 if highest_no <= 0.0 <= lowest_yes else 0.5 * (highest_no + lowest_yes)
+    if not np.isfinite(level):
+        return None
+    scores = Scores(problem, room, level)
+    people = np.arange(min(len(problem.start), _FEW))
+    free = room.continuous & room.movable.any(axis=0)
+    slopes = scores.surface(people, room.start[people], free).gradients(people, np.zeros((len(people), len(free))))
+    scores.flat = bool(free.any() and np.mean(~slopes.any(axis=1)) > 0.5)
+    return scores
+
+
+def _straightened(view: View, table: pd.DataFrame) -> Array:
+    """Scores; probabilities as log odds, which follow the features more evenly."""
+    if len(table) == 0:
+        return np.empty(0)
+    scores = view.scores(table)
+    assert scores is not None
+    if hasattr(view.model, "decision_function"):
+        return scores
+    scores = np.clip(scores, 1e-15, 1.0 - 1e-15)
+    return np.asarray(np.log(scores) - np.log1p(-scores))

@@ -1,0 +1,2 @@
+"""stub"""
+def solve(*a): raise NotImplementedError

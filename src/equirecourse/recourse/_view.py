@@ -1,0 +1,135 @@
+"""A model as a person meets it: a table of their own columns goes in, a yes or a no comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from equirecourse._validation import favorable_index
+from equirecourse.actions import ActionSet
+from equirecourse.recourse._trace import Column, trace
+
+__all__ = ["View", "open_model"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class View:
+    """A fitted model, taken apart into the steps before its last estimator and that estimator.
+
+    Attributes
+    ----------
+    model : classifier
+        The whole of it.
+    before : Pipeline or None
+        The steps before the last estimator.
+    final : classifier
+        The last estimator.
+    favorable : label
+        The label that means yes.
+    sign : {1.0, -1.0}
+        What the model's own score is multiplied by, so that more is better.
+    as_array : bool
+        Whether the model wants arrays, because it was not fitted on named columns.
+    """
+
+    model: Any
+    before: Any
+    final: Any
+    favorable: Any
+    sign: float
+    as_array: bool
+
+    def accepts(self, table: pd.DataFrame) -> NDArray[np.bool_]:
+        """Who gets a yes."""
+        if len(table) == 0:
+            return np.zeros(0, dtype=bool)
+        return np.asarray(np.asarray(self.model.predict(self._dressed(table))) == self.favorable)
+
+    def scores(self, table: pd.DataFrame) -> Array | None:
+        """The model's score, more is better: its decision function, else its probability of a yes, else None."""
+        people = self._dressed(table)
+        if hasattr(self.model, "decision_function"):
+            return self.sign * np.asarray(self.model.decision_function(people), dtype=np.float64).reshape(len(table))
+        if hasattr(self.model, "predict_proba"):
+            return np.asarray(self.model.predict_proba(people), dtype=np.float64)[:, 1 if self.sign > 0 else 0]
+        return None
+
+    def inputs(self, table: pd.DataFrame) -> Array:
+        """What the last estimator sees of these people."""
+        people = self._dressed(table)
+        seen = people if self.before is None else self.before.transform(people)
+        if sparse.issparse(seen):
+            seen = seen.toarray()
+        return np.asarray(seen, dtype=np.float64)
+
+    def columns(self, table: pd.DataFrame) -> list[Column]:
+        """Which of the user's columns each input of the last estimator comes from; ``Opaque`` if nobody can tell."""
+        columns = [Column(frozenset([name])) for name in table.columns]
+        return columns if self.before is None else trace(self.before, columns, list(table.columns))
+
+    def sources(self, table: pd.DataFrame, actions: ActionSet) -> list[tuple[frozenset[int], str]]:
+        """For each input of the last estimator, the features it depends on and how ("same" ... "any").
+
+        Columns that no feature speaks of never change, so they are no source.
+        """
+        place = {name: j for j, feature in enumerate(actions) for name in feature.table_columns}
+        return [
+            (frozenset(place[name] for name in column.sources if name in place), column.shape)
+            for column in self.columns(table)
+        ]
+
+    def _dressed(self, table: pd.DataFrame) -> Any:
+        return table.to_numpy() if self.as_array else table
+
+
+def open_model(model: Any, favorable_label: Any = None) -> View:
+    """Take a fitted classifier apart; one sentence if it is not one, or not fitted, or has not two labels."""
+    if not hasattr(model, "predict"):
+        raise ValueError(
+            f"Recourse needs a fitted classifier with a predict method, and {type(model).__name__} has none."
+        )
+    inner = model
+    while True:
+        if hasattr(inner, "best_estimator_"):  # a search keeps its choice there
+            inner = inner.best_estimator_
+        elif isinstance(inner, Pipeline) and isinstance(inner[-1], Pipeline):
+            inner = Pipeline([*inner.steps[:-1], *inner[-1].steps])
+        else:
+            break
+    final = inner[-1] if isinstance(inner, Pipeline) else inner
+    before = inner[:-1] if isinstance(inner, Pipeline) and len(inner) > 1 else None
+    try:
+        classes = np.asarray(model.classes_)
+    except AttributeError:
+        raise ValueError(
+            f"Recourse needs a fitted classifier with two labels, and {type(model).__name__} has no classes_; "
+            "fit it first, or give it a classes_ with the two labels that predict returns."
+        ) from None
+    if classes.ndim != 1 or len(classes) != 2:
+        raise ValueError(
+            f"Recourse needs a classifier with two labels; {type(model).__name__} has {len(classes)} of them."
+        )
+    if favorable_label is None:
+        favorable_label = getattr(final, "favorable_label_", None)
+    yes = favorable_index(classes, favorable_label)
+    named = hasattr(model, "feature_names_in_") or isinstance(before, Pipeline) and _chooses_names(before)
+    return View(
+        model=model,
+        before=before,
+        final=final,
+        favorable=classes[yes],
+        sign=1.0 if yes == 1 else -1.0,
+        as_array=not named,
+    )
+
+
+def _chooses_names(before: Pipeline) -> bool:
+    return hasattr(before[0], "feature_names_in_")

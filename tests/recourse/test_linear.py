@@ -1,0 +1,373 @@
+"""Linear models: every cost equals that of an optimum found in another way."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from equirecourse import ActionSet, find_recourse
+from equirecourse.actions import NORMS, Feature, Link, Percentiles, Rule, total_cost
+from equirecourse.recourse import boundary_costs
+
+PLAIN_NORMS = ("l1", "l2", "linf")
+
+
+def linear_model(coef, intercept, names=None):
+    """A logistic regression with the weights given."""
+    model = LogisticRegression()
+    model.coef_, model.intercept_ = np.array([coef], dtype=float), np.array([intercept], dtype=float)
+    model.classes_ = np.array([-1, 1])
+    model.n_features_in_ = len(coef)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model
+
+
+def brute_force(coef, intercept, actions, person, norm, choices):
+    """Least cost over the product of all values that the features can take."""
+    start = actions.encode(pd.DataFrame([person]))
+    combos = np.array(list(itertools.product(*choices)), dtype=float)
+    scores = combos @ coef + intercept
+    before = np.repeat(start, len(combos), axis=0)
+    costs = total_cost(norm, actions.costs(norm, before, combos))
+    allowed = actions.respected(before, combos) & (scores > 0)
+    return costs[allowed].min(initial=np.inf)
+
+
+@st.composite
+def small_problems(draw):
+    """A person, weights and an action set whose features take few values."""
+    number = st.integers(-3, 3)
+    features, choices, person = [], [], {}
+    for j in range(draw(st.integers(1, 4))):
+        name = f"f{j}"
+        now = draw(st.sampled_from([-1.0, 0.0, 0.3, 1.0, 2.0]))
+        step = draw(st.sampled_from([0.5, 1.0]))
+        low, high = sorted([draw(number), draw(number)])
+        change = draw(st.sampled_from(["any", "any", "increase", "decrease", "no"]))
+        values = np.arange(-8, 9) * step
+        ranks = (np.arange(len(values)) + 0.5) / len(values)
+        features.append(
+            Feature(
+                name, change=change, low=low, high=high, step=step, cost=draw(st.sampled_from([0.5, 1.0, 3.0])),
+                percentiles=Percentiles(tuple(values), tuple(ranks)),
+            )
+        )  # fmt: skip
+        person[name] = now
+        choices.append(sorted({now, *values[(values >= low) & (values <= high)]}))
+    weights = st.sampled_from([-2.0, -1.0, -0.3, 0.0, 0.7, 1.0, 1.9])
+    coef = np.array([draw(weights) for _ in features])
+    intercept = draw(st.sampled_from([-4.1, -2.2, -1.05, -0.35]))
+    return ActionSet(features), person, coef, intercept, choices
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(small_problems(), st.sampled_from(sorted(NORMS)))
+def test_lattices_equal_brute_force(problem, norm):
+    actions, person, coef, intercept, choices = problem
+    model = linear_model(coef, intercept, list(person))
+    found = find_recourse(model, pd.DataFrame([person]), actions=actions, norm=norm)
+    if found.status[0] == "accepted":
+        return
+    expected = brute_force(coef, intercept, actions, person, norm, choices)
+    np.testing.assert_allclose(found.costs[0], expected, rtol=1e-9)
+    assert found.exact[0]
+    assert found.status[0] == ("found" if np.isfinite(expected) else "infeasible")
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = np.where(X @ [1.0, -0.5, 0.3, 0.0, 2.0] + rng.normal(size=200) > 0.5, 1, -1)
+    return X, y
+
+
+@pytest.mark.parametrize("norm", PLAIN_NORMS)
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(), LinearSVC(), RidgeClassifier(), Perceptron(), SVC(kernel="linear")],
+    ids=["logistic", "linearsvc", "ridge", "perceptron", "svc"],
+)
+def test_without_limits_the_cost_is_the_distance_to_the_boundary(people, model, norm):
+    X, y = people
+    model.fit(X, y)
+    found = find_recourse(model, X, norm=norm)
+    np.testing.assert_allclose(found.costs, boundary_costs(model, X, norm=norm).costs, rtol=1e-12)
+    assert (model.predict(found.counterfactuals) == 1).all()
+    moves = np.abs(found.counterfactuals - X)
+    walked = {"l1": moves.sum(axis=1), "l2": np.sqrt((moves**2).sum(axis=1)), "linf": moves.max(axis=1)}[norm]
+    np.testing.assert_allclose(walked, found.costs, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", PLAIN_NORMS)
+def test_the_closed_form_agrees_with_the_general_engine(people, norm):
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    free = ActionSet([Feature(f"x{j}") for j in range(5)])
+    general = find_recourse(model, X, actions=free, norm=norm)
+    np.testing.assert_allclose(general.costs, find_recourse(model, X, norm=norm).costs, rtol=1e-9, atol=1e-11)
+    assert general.exact.all()
+
+
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_limits_equal_a_linear_program(people, norm):
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    prices = np.array([1.0, 2.0, 0.5, 1.0, 4.0])
+    features = [Feature(f"x{j}", low=X[:, j].min(), high=X[:, j].max(), cost=prices[j]) for j in range(5)]
+    found = find_recourse(model, X, actions=ActionSet(features), norm=norm)
+    coef = model.coef_[0]
+    for i in np.flatnonzero(found.rejected)[:40]:
+        # δ = up − down, both at least 0; for L∞ a last variable bounds them all.
+        up, down = X.max(axis=0) - X[i], X[i] - X.min(axis=0)
+        need = -model.decision_function(X[[i]])[0]
+        if norm == "l1":
+            solved = linprog(
+                np.r_[prices, prices], A_ub=[-np.r_[coef, -coef]], b_ub=[-need],
+                bounds=[(0, u) for u in np.r_[up, down]],
+            )  # fmt: skip
+        else:
+            rows = np.hstack([np.diag(np.r_[prices, prices]), -np.ones((10, 1))])
+            solved = linprog(
+                np.r_[np.zeros(10), 1.0], A_ub=np.vstack([rows, -np.r_[coef, -coef, 0.0]]),
+                b_ub=np.r_[np.zeros(10), -need], bounds=[*((0, u) for u in np.r_[up, down]), (0, None)],
+            )  # fmt: skip
+        expected = solved.fun if solved.success else np.inf
+        np.testing.assert_allclose(found.costs[i], expected, rtol=1e-6)
+
+
+def test_limits_equal_a_quadratic_program(people):
+    cvxopt = pytest.importorskip("cvxopt")
+    cvxopt.solvers.options.update(show_progress=False, abstol=1e-13, reltol=1e-10, feastol=1e-12)
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    prices = np.array([1.0, 2.0, 0.5, 1.0, 4.0])
+    features = [Feature(f"x{j}", low=X[:, j].min(), high=X[:, j].max(), cost=prices[j]) for j in range(5)]
+    found = find_recourse(model, X, actions=ActionSet(features))
+    coef = model.coef_[0]
+    for i in np.flatnonzero(found.rejected)[:30]:
+        need = -model.decision_function(X[[i]])[0]
+        G = np.vstack([np.eye(5), -np.eye(5), -coef[None]])
+        h = np.r_[X.max(axis=0) - X[i], X[i] - X.min(axis=0), -need]
+        solved = cvxopt.solvers.qp(*map(cvxopt.matrix, (2 * np.diag(prices**2), np.zeros(5), G, h)))
+        np.testing.assert_allclose(found.costs[i], np.sqrt(solved["primal objective"]), rtol=1e-5)
+
+
+def test_fine_steps_equal_an_integer_program(people):
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    step = 0.01
+    features = [Feature(f"x{j}", low=-3, high=3, step=step, cost=1 + 0.1 * j) for j in range(4)]
+    features.append(Feature("x4", low=-3, high=3, step=0.5, cost=2.0))
+    found = find_recourse(model, X, actions=ActionSet(features), norm="l1")
+    assert found.exact.all()
+    steps = np.array([step] * 4 + [0.5])
+    prices = np.array([1.0, 1.1, 1.2, 1.3, 2.0])
+    coef = model.coef_[0]
+    for i in np.flatnonzero(found.rejected)[:25]:
+        # Places on the lattice, and the costs up and down from the start.
+        c = np.r_[np.zeros(5), prices, prices]
+        move = np.hstack([np.diag(steps), -np.eye(5), np.eye(5)])  # place·step − up + down = start
+        stay_or_lattice = LinearConstraint(move, X[i], X[i])
+        score = LinearConstraint(np.r_[coef * steps, np.zeros(10)], -model.intercept_[0], np.inf)
+        solved = milp(
+            c, constraints=[stay_or_lattice, score], integrality=np.r_[np.ones(5), np.zeros(10)],
+            bounds=Bounds(np.r_[-3 / steps, np.zeros(10)], np.r_[3 / steps, np.full(10, np.inf)]),
+            options={"mip_rel_gap": 1e-9},
+        )  # fmt: skip
+        # The program moves everybody onto the lattice; staying off it is allowed to us and can only be cheaper.
+        assert found.costs[i] <= solved.fun * (1 + 1e-6)
+        assert found.costs[i] >= solved.fun - prices @ steps
+        on_lattice = np.round(X[i] / steps) * steps
+        again = find_recourse(model, on_lattice[None], actions=ActionSet(features), norm="l1").costs[0]
+        solved = milp(
+            c, constraints=[LinearConstraint(move, on_lattice, on_lattice), score],
+            integrality=np.r_[np.ones(5), np.zeros(10)],
+            bounds=Bounds(np.r_[-3 / steps, np.zeros(10)], np.r_[3 / steps, np.full(10, np.inf)]),
+            options={"mip_rel_gap": 1e-9},
+        )  # fmt: skip
+        np.testing.assert_allclose(again, solved.fun, rtol=1e-6, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def credit():
+    from equirecourse.datasets import load_credit
+
+    data = load_credit()
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)).fit(data.data, data.target)
+    X = data.data[model.predict(data.data) == -1].head(12)
+    return model, X, ActionSet.from_frame(data.data, immutable=["age", "education"])
+
+
+@pytest.mark.parametrize("norm", ["max_shift", "log_shift"])
+def test_percentile_costs_equal_a_program_written_here(credit, norm):
+    model, X, actions = credit
+    found = find_recourse(model, X, actions=actions, norm=norm)
+    assert found.exact.all()
+    scaler, logistic = model[0], model[-1]
+    slopes = logistic.coef_[0] / scaler.scale_
+    for i in range(len(X)):
+        person = X.iloc[i]
+        costs, gains, owners = [], [], []
+        for j, name in enumerate(X.columns):
+            feature = actions[name]
+            if feature.change == "no":
+                continue
+            values, ranks = (np.array(part) for part in (feature.percentiles.values, feature.percentiles.ranks))
+            now = np.interp(person[name], values, ranks)
+            shift = np.abs(ranks - now) if norm == "max_shift" else np.abs(np.log((1 - ranks) / (1 - now)))
+            costs += shift.tolist()
+            gains += (slopes[j] * (values - person[name])).tolist()
+            owners += [j] * len(values)
+        costs, gains, owners = map(np.array, (costs, gains, owners))
+        need = -model.decision_function(X.iloc[[i]])[0]
+        one_each = np.array([owners == j for j in np.unique(owners)], dtype=float)
+        n = len(costs)
+        if norm == "log_shift":
+            solved = milp(
+                costs, constraints=[LinearConstraint(one_each, -np.inf, 1), LinearConstraint(gains, need, np.inf)],
+                integrality=np.ones(n), bounds=Bounds(0, 1), options={"mip_rel_gap": 1e-9},
+            )  # fmt: skip
+        else:
+            below = np.hstack([one_each * costs, -np.ones((len(one_each), 1))])
+            solved = milp(
+                np.r_[np.zeros(n), 1.0],
+                constraints=[
+                    LinearConstraint(np.hstack([one_each, np.zeros((len(one_each), 1))]), -np.inf, 1),
+                    LinearConstraint(below, -np.inf, 0),
+                    LinearConstraint(np.r_[gains, 0.0], need, np.inf),
+                ],
+                integrality=np.r_[np.ones(n), 0], bounds=Bounds(0, np.r_[np.ones(n), np.inf]),
+                options={"mip_rel_gap": 1e-9},
+            )  # fmt: skip
+        np.testing.assert_allclose(found.costs[i], solved.fun, rtol=1e-6)
+
+
+def mixed_people(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "income": rng.normal(3000, 800, n).round(2),
+            "debts": rng.integers(0, 6, n),
+            "housing": rng.choice(["own", "rent", "free"], n),
+            "age": rng.integers(20, 70, n),
+        }
+    )
+    score = frame.income / 800 - frame.debts + (frame.housing == "own") + rng.normal(size=n)
+    return frame, np.where(score > score.median(), "yes", "no")
+
+
+@pytest.mark.parametrize("norm", sorted(NORMS))
+def test_pipelines_are_looked_through(norm):
+    X, y = mixed_people()
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["housing"]), remainder=StandardScaler()), LogisticRegression()
+    ).fit(X, y)
+    actions = ActionSet.from_frame(X, immutable=["age"], decrease_only=["debts"])
+    found = find_recourse(model, X, actions=actions, norm=norm, favorable_label="yes")
+    assert found.method == "linear"
+    assert found.exact.all()
+    assert found.notes == ()
+    after = found.counterfactuals[found.has_action]
+    assert (model.predict(after) == "yes").all()
+    assert actions.violations(X[found.has_action], after).empty
+    # The same people, taken through the steps by hand: one column per label, no step left but the model.
+    by_milp = find_recourse(model, X.head(30), actions=actions, norm=norm, favorable_label="yes", method="milp")
+    np.testing.assert_allclose(found.costs[:30], by_milp.costs, rtol=1e-6, atol=1e-9)
+
+
+def test_a_rotation_of_numbers_is_looked_through(people):
+    X, y = people
+    model = make_pipeline(StandardScaler(), PCA(3), LogisticRegression()).fit(X, y)
+    found = find_recourse(model, X)
+    weights = model[0].scale_ ** -1 * (model[1].components_.T @ model[-1].coef_[0])
+    expected = np.maximum(-model.decision_function(X), 0) / np.linalg.norm(weights)
+    np.testing.assert_allclose(found.costs, expected, rtol=1e-8, atol=1e-12)
+
+
+def test_a_grid_search_is_its_best_estimator(people):
+    X, y = people
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}).fit(X, y)
+    np.testing.assert_allclose(find_recourse(search, X).costs, find_recourse(search.best_estimator_, X).costs)
+
+
+def test_a_link_gains_for_both_and_costs_for_one():
+    model = linear_model([1.0, 0.5], -10.0, ["months", "age"])
+    X = pd.DataFrame({"months": [2.0], "age": [10.0]})
+    features = [Feature("months", change="increase"), Feature("age", change="no")]
+    alone = find_recourse(model, X, actions=ActionSet(features), norm="l1")
+    linked = find_recourse(model, X, actions=ActionSet(features, links=[Link("months", "age", 0.5)]), norm="l1")
+    np.testing.assert_allclose(alone.costs, 3.0, rtol=1e-9)
+    np.testing.assert_allclose(linked.costs, 3.0 / 1.25, rtol=1e-9)
+    np.testing.assert_allclose(linked.counterfactuals["age"], 10.0 + 0.5 * 2.4, rtol=1e-9)
+
+
+def test_whoever_starts_outside_may_stay_or_move_inside():
+    model = linear_model([1.0, 1.0], -10.0, ["a", "b"])
+    X = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    for step in (None, 1.0):
+        actions = ActionSet([Feature("a", low=4.0, high=5.0, step=step), Feature("b", low=0.0, high=7.0)])
+        found = find_recourse(model, X, actions=actions, norm="l1")
+        # b alone can gain 5, so a must jump to 4 at least; the rest comes from either.
+        np.testing.assert_allclose(found.costs, 7.0, rtol=1e-6)
+        assert 4.0 <= found.counterfactuals["a"][0] <= 5.0
+        assert "start outside the limits of 'a'" in found.notes[0]
+
+
+def test_the_smaller_label_may_be_the_favourable_one(people):
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    found = find_recourse(model, X, favorable_label=-1)
+    np.testing.assert_array_equal(found.rejected, model.predict(X) == 1)
+    assert (model.predict(found.counterfactuals) == -1).all()
+
+
+def test_a_score_that_does_not_move_is_infeasible():
+    model = linear_model([0.0, 0.0], -1.0)
+    found = find_recourse(model, np.ones((2, 2)))
+    assert found.status.tolist() == ["infeasible", "infeasible"]
+    assert np.isinf(found.costs).all()
+    assert np.isnan(found.counterfactuals).all()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    small_problems(),
+    st.sampled_from(sorted(NORMS)),
+    st.sampled_from(["f0 >= 1", "f0 changes", "f0 decreases", "f0 != 0", "f0 in [1, 2]"]),
+    st.sampled_from(["f1 <= 0", "f1 stays", "f1 > 1", "f1 increases", "f1 == 1"]),
+    st.booleans(),
+)
+def test_rules_and_links_equal_brute_force(problem, norm, when, then, linked):
+    actions, person, coef, intercept, choices = problem
+    if len(coef) < 2:
+        return
+    links = [Link("f1", "f0", 0.5)] if linked else []
+    try:
+        actions = ActionSet(actions.features, rules=[Rule(when, then)], links=links)
+    except ValueError:  # a rule that can never be kept is refused
+        return
+    frame = pd.DataFrame([person])
+    found = find_recourse(linear_model(coef, intercept, list(person)), frame, actions=actions, norm=norm)
+    if found.status[0] == "accepted":
+        return
+    start = actions.encode(frame)
+    combos = np.array(list(itertools.product(*choices)), dtype=float)
+    before = np.repeat(start, len(combos), axis=0)
+    scores = actions.carry(before, combos) @ coef + intercept
+    costs = total_cost(norm, actions.costs(norm, before, combos))
+    expected = costs[actions.respected(before, combos) & (scores > 1e-9)].min(initial=np.inf)
+    np.testing.assert_allclose(found.costs[0], expected, rtol=1e-6)
+    assert found.exact[0]
