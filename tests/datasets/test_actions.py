@@ -87,7 +87,8 @@ def test_ways_of_german():
     actions = load_german().actions
     ways = {way: {feature.name for feature in actions if feature.change == way} for way in ("increase", "decrease")}
     assert ways == {"increase": {"employment", "residence_since", "skill_level"}, "decrease": {"number_of_credits"}}
-    assert {feature.name for feature in actions if feature.kind == "ordered"} == {"employment", "skill_level"}
+    ordered = {feature.name for feature in actions if feature.kind == "ordered"}
+    assert ordered == {"employment", "skill_level", "status", "savings"}
     for name, closed in {
         "status": "no checking account",
         "savings": "unknown / none",

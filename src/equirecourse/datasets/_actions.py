@@ -47,19 +47,21 @@ def german_actions(data: pd.DataFrame, *, paper: bool) -> ActionSet:
                 "housing": ["A151", "A152"],
             },
         )
+    labels = {name: list(data[name].cat.categories) for name in ("status", "savings", "property", "housing")}
+    # Balances have an order, and an account that does not exist, or that nobody knows of, holds nothing: it comes first.
+    nothing = {"status": "no checking account", "savings": "unknown / none"}
     actions = ActionSet.from_frame(
         data,
+        ordered={name: [first, *(label for label in labels[name] if label != first)] for name, first in nothing.items()},
         immutable=immutable,
         # Years in a job only grow, skills are not unlearnt.
         increase_only=[*increase_only, "employment", "skill_level"],
         decrease_only=decrease_only,
     )
-    labels = {name: list(data[name].cat.categories) for name in ("status", "savings", "property", "housing")}
     return _allow(
         actions,
         {
-            # Amounts, but "no checking account" and "unknown / none" fit nowhere among them, so these are labels
-            # without an order. One can open an account and save; one cannot act towards being unknown to the bank.
+            # One can open an account and save; one cannot act towards being unknown to the bank.
             "status": [label for label in labels["status"] if label != "no checking account"],
             "savings": [label for label in labels["savings"] if label != "unknown / none"],
             "property": [label for label in labels["property"] if label != "unknown / none"],

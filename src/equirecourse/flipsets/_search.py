@@ -72,8 +72,8 @@ def flipsets(
     >>> person = X[model.predict(X) == -1].iloc[0]
     >>> for way in flipsets(model, person, actions=german.actions.only(X.columns)):
     ...     print(way)
-    Lower month from 48 to 46.
-    Lower credit amount from 5,951 to 4,980.
+    Lower month from 48 to 38; Lower credit amount from 5,951 to 5,736.
+    Lower month from 48 to 37.
     """
     count = int(check_number(k, name="k", low=1, integer=True))
     person = _one_row(x, actions)

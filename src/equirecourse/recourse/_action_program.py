@@ -10,13 +10,14 @@ is ruled out, and the program solved again. Euclidean costs are bounded from bel
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.actions import Condition
+from equirecourse.actions import ActionSet, Condition
 from equirecourse.recourse._milp import Expression, Program, Solution, total
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._program_parts import Choice, Pieces, Range
@@ -28,6 +29,7 @@ Array = NDArray[np.float64]
 _GAP = 1e-7  # between the best action and the bound, where costs are not linear
 _SIZE = 1e4  # HiGHS is content with an absolute gap of 1e-6: objectives are scaled to about this size
 _TANGENTS = (0.1, 0.3, 1.0, 3.0, 10.0)  # to begin with, relative to a typical cost
+_MANY = 4096  # values, from which on they are not listed
 _ROUNDS = 100  # of tangents, or of actions that turn out to be refused
 _MARGINS = (0.0, 1e-12, 1e-10, 1e-8)  # from the borders of pieces, relative to a typical move, until rounding does no harm
 
@@ -73,52 +75,105 @@ class ActionProgram:
         self.start = problem.start[person]
         self.power = 2 if problem.aggregate == "root" else 1
         self.program = Program()
-        self.parts = [self._part(j, listed) for j, listed in enumerate(lists)]
+        self.curves: list[tuple[Expression, Expression]] = []
+        self.costs: list[Expression] = []
+        self.parts: list[Choice | Range | None] = [None] * len(lists)
+        self.together: set[int] = set()
+        for group in _linked(problem):
+            self._add_group(group, lists)
+        for j, listed in enumerate(lists):
+            if j not in self.together:
+                self._add_part(j, listed)
         self.moves = [Expression({}) if part is None else part.move for part in self.parts]
-        self._add_links()
+        self.carried = self._add_links()
         self.pieces = [self._pieces(j, some) for j, some in enumerate(cuts)]
         for rule in problem.actions.rules:
             self.program.at_least(self.holds(rule.then) - self.holds(rule.when), 0.0)
-        self.curves: list[tuple[Expression, Expression]] = []
         self.program.minimise(self._objective() * _SIZE)
 
     # --- building ---------------------------------------------------------------------------------------------------
 
-    def _part(self, j: int, listed: tuple[Array, Array] | None) -> Choice | Range | None:
+    def _add_part(self, j: int, listed: tuple[Array, Array] | None) -> None:
+        """A feature by itself: a list of values, or a range."""
         if listed is not None:
             values, costs = listed
-            return Choice(self.program, values, costs / self.scale) if len(values) > 1 else None
+            if len(values) > 1:
+                part = Choice(self._switches(len(values)), values, values)
+                self.parts[j] = part
+                self.costs.append(part.weighted((costs / self.scale) ** self.power))
+            return
         feature = self.problem.actions.features[j]
         low, high = (side[self.person, j] for side in self.problem.reach)
         if low > high:
-            return None
-        return Range(self.program, feature, self.start[j], low, high, self.scale / feature.cost)
+            return
+        moving = Range(self.program, feature, self.start[j], low, high, self.scale / feature.cost)
+        self.parts[j] = moving
+        cost = moving.distance * (feature.cost / self.scale)
+        if self.power == 2:
+            curve = self.program.variable(0.0)
+            self.curves.append((curve, cost))
+            for at in _TANGENTS:
+                self.program.at_least(curve - cost * (2.0 * at), -at * at)
+            cost = curve
+        self.costs.append(cost)
 
-    def _add_links(self) -> None:
+    def _switches(self, n: int) -> list[Expression]:
+        switches = [self.program.switch() for _ in range(n)]
+        self.program.one_of(switches)
+        return switches
+
+    def _add_group(self, group: list[int], lists: list[tuple[Array, Array] | None]) -> None:
+        """Linked features, if they have few values in all: one list of everything that they can do together."""
+        options = [self._options(j, lists[j]) for j in group]
+        if any(some is None for some in options) or np.prod([len(some) for some in options if some is not None]) > _MANY:
+            return
+        values = np.array(list(itertools.product(*(some for some in options if some is not None))))
+        own = np.repeat(self.start[None, :], len(values), axis=0)
+        own[:, group] = values
+        actions, before = self.problem.actions, np.repeat(self.start[None, :], len(values), axis=0)
+        own = own[ActionSet(actions.features, links=actions.links).respected(before, own)]
+        before = before[: len(own)]
+        ends = actions.carry(before, own)
+        parts = actions.costs(self.problem.norm, before, own)[:, group] / self.scale
+        costs = parts.max(axis=1) if self.problem.aggregate == "max" else (parts**self.power).sum(axis=1)
+        switches = self._switches(len(own))
+        for j in group:
+            self.parts[j] = Choice(switches, own[:, j], ends[:, j])
+        self.costs.append(Choice(switches, costs, costs).weighted(costs))
+        self.together |= set(group)
+
+    def _options(self, j: int, listed: tuple[Array, Array] | None) -> Array | None:
+        """All values of a feature, staying first; None if there are too many to list."""
+        feature, start = self.problem.actions.features[j], self.start[j]
+        low, high = (side[self.person, j] for side in self.problem.reach)
+        if listed is not None or low > high:
+            return np.array([start]) if listed is None else listed[0]
+        if feature.step is None or not (high - low) / feature.step < _MANY:
+            return None
+        lattice = np.arange(np.floor(low / feature.step), np.ceil(high / feature.step) + 1) * feature.step
+        return np.append(start, lattice[lattice != start])
+
+    def _add_links(self) -> set[int]:
+        """Let links carry numbers along; the numbers that are."""
         actions = self.problem.actions
-        self.carried: set[int] = set()
-        own_moves = list(self.moves)
+        carried, own_moves = set(), list(self.moves)
         for link in actions.links:
             source, target = actions.index(link.source), actions.index(link.target)
-            if own_moves[source].terms and not np.isnan(self.start[target]):
+            if target not in self.together and own_moves[source].terms and not np.isnan(self.start[target]):
                 self.moves[target] = self.moves[target] + own_moves[source] * link.rate
-                self.carried.add(target)
+                carried.add(target)
+        return carried
 
     def _pieces(self, j: int, cuts: Array) -> Pieces | None:
         feature = self.problem.actions.features[j]
-        if not feature.is_number or not self.moves[j].terms:
-            return None
         is_carried = j in self.carried
+        if not feature.is_number or not self.moves[j].terms or (isinstance(self.parts[j], Choice) and not is_carried):
+            return None
         asked = any(condition.feature == feature.name for condition in self._conditions())
         limited = is_carried and (np.isfinite(feature.low) or np.isfinite(feature.high))
-        if isinstance(self.parts[j], Choice) and not is_carried:
-            return None
         if not (asked or limited or len(cuts)):
             return None
-        if not is_carried:
-            limits, step = (-np.inf, np.inf), feature.step
-        else:
-            limits, step = (feature.low, feature.high), None
+        limits, step = ((feature.low, feature.high), None) if is_carried else ((-np.inf, np.inf), feature.step)
         return Pieces(
             self.program, self.moves[j], self.start[j], cuts, *limits, self.far(j, cuts), step, self._smallest_move(j)
         )
@@ -138,7 +193,7 @@ class ActionProgram:
             elif isinstance(part, Choice):
                 distances = np.abs(part.values[1:] - part.values[0])
                 moves.append(abs(rate) * float(distances[distances > 0].min(initial=np.inf)))
-        return 1e-5 * min(moves, default=0.0)
+        return 1e-3 * min(moves, default=0.0)
 
     def far(self, j: int, cuts: Array) -> float:
         """A distance that a number never moves in a cheapest action."""
@@ -156,27 +211,14 @@ class ActionProgram:
         if pieces is not None:
             return pieces.among(condition.holds(feature, self.start[j], pieces.inside))
         if isinstance(part, Choice):
-            return part.among(condition.holds(feature, self.start[j], part.values))
+            return part.among(condition.holds(feature, self.start[j], part.ends))
         return Expression({}, float(condition.holds(feature, self.start[j], self.start[j])))
 
     def _objective(self) -> Expression:
-        costs = []
-        for part in self.parts:
-            if isinstance(part, Choice):
-                costs.append(part.weighted(part.costs**self.power))
-            elif isinstance(part, Range):
-                cost = part.distance * (part.feature.cost / self.scale)
-                if self.power == 2:
-                    curve = self.program.variable(0.0)
-                    self.curves.append((curve, cost))
-                    for at in _TANGENTS:
-                        self.program.at_least(curve - cost * (2.0 * at), -at * at)
-                    cost = curve
-                costs.append(cost)
         if self.problem.aggregate != "max":
-            return total(costs)
+            return total(self.costs)
         largest = self.program.variable(0.0)
-        for cost in costs:
+        for cost in self.costs:
             self.program.at_least(largest - cost, 0.0)
         return largest
 
@@ -329,3 +371,15 @@ class ActionProgram:
             if part.low <= moved <= part.high:
                 own[mover] = moved
                 return
+
+
+def _linked(problem: Problem) -> list[list[int]]:
+    """Groups of features that links join."""
+    groups: list[set[int]] = []
+    for link in problem.actions.links:
+        joined = {problem.actions.index(link.source), problem.actions.index(link.target)}
+        for group in [group for group in groups if group & joined]:
+            groups.remove(group)
+            joined |= group
+        groups.append(joined)
+    return [sorted(group) for group in groups]

@@ -87,7 +87,7 @@ class Hunt:
             good[rows] = self.problem.accepted(people[rows], own[rows])
         return good
 
-    # --- attempts ------------------------------------------------------------------------------------------------------
+    # --- attempts ------------------------------------------------------------------------------------------------
 
     def begin(self, people: Index, own: Array) -> None:
         """Make new attempts of whichever changes lead to a yes."""
@@ -137,7 +137,7 @@ class Hunt:
     def _cheaper(self, attempt: Index, own: Array) -> Mask:
         return np.asarray(self.objective(self.person[attempt], own) < self.worth[attempt] * (1.0 - _BETTER))
 
-    # --- brackets ------------------------------------------------------------------------------------------------------
+    # --- brackets ------------------------------------------------------------------------------------------------
 
     def pull(
         self, people: Index, path: Callable[[Index, Array], Array], rounds: int, end: float = 1.0

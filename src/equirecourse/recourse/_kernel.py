@@ -31,6 +31,7 @@ Mask = NDArray[np.bool_]
 _CHOICES = 256  # combinations of labels of one person that are gone through one by one
 _ROWS = 50_000  # combinations at a time
 _SURE = 1.0 - 1e-9  # a bound is lowered by this for rounding
+_ANGLE = 1e-7  # rounding error of an arccos near its end
 _TIGHT = 1.0 + 1e-6  # a cost this close to its lower bound is the lowest
 
 
@@ -93,7 +94,7 @@ class _ReadScores(Scores):
         return InputSurface(self.problem, self._seen, self._score, people, own, free)
 
 
-# --- what is known without limits, steps and rules -------------------------------------------------------------------
+# --- what is known without limits, steps and rules ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _relax(problem: Problem, room: Room, seen: SeenInputs, score: Quadric | Kern
 def _at_least(problem: Problem, seen: SeenInputs, people: Index, base: Array, ways: Array) -> Array:
     """Least cost of a choice of labels (costs ``base``) and moves of numbers whose L2 cost is at least ``ways``."""
     if problem.norm == "l2":
-        return np.sqrt(np.square(base).sum(axis=1) + ways**2)
+        return np.asarray(np.sqrt(np.square(base).sum(axis=1) + ways**2))
     if problem.norm == "l1":
         return np.asarray(base.sum(axis=1) + ways)
     largest = base.max(axis=1, initial=0.0)
@@ -193,7 +194,7 @@ def _beyond_sphere(problem: Problem, seen: SeenInputs, score: KernelScore, peopl
         return np.where(values < 0, np.inf, 0.0)
     now = np.arccos(np.clip((values - score.level) / norm, -1.0, 1.0))
     wanted = np.arccos(np.clip(-score.level / norm, -1.0, 1.0))
-    turned = np.where(values < 0, np.maximum(now - wanted, 0.0), 0.0)
+    turned = np.where(values < 0, np.maximum(now - wanted - _ANGLE, 0.0), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.where(turned < np.pi / 2, np.sqrt(-np.log(np.cos(turned)) / score.gamma), np.inf)
     if -score.level > norm * (1.0 + 1e-9):
@@ -206,7 +207,7 @@ def _beyond_sphere(problem: Problem, seen: SeenInputs, score: KernelScore, peopl
     return ways
 
 
-# --- combinations of labels ------------------------------------------------------------------------------------------
+# --- combinations of labels --------------------------------------------------------------------------------------
 
 
 def _count_choices(room: Room) -> Array:

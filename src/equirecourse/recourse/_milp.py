@@ -174,6 +174,10 @@ class Program:
             The best point and a bound.
         """
         n, m = len(self._low), len(self._row_low)
+        if n == 0:  # nothing to decide, which HiGHS does not take for a question
+            holds = all(low <= 0.0 <= high for low, high in zip(self._row_low, self._row_high, strict=True))
+            value = self._objective.constant if holds else np.inf
+            return Solution("optimal" if holds else "infeasible", np.zeros(0) if holds else None, value, value)
         weights = np.zeros(n)
         for variable, weight in self._objective.terms.items():
             weights[variable] = weight

@@ -21,7 +21,7 @@ _OPTIONS = 24  # most options of a feature that are priced at once
 
 
 def shrink(hunt: Hunt, rounds: int) -> Mask:
-    """Go back towards the start along the straight line, or feature by feature down to a level if the largest counts."""
+    """Go back towards the start on a straight line; where only the largest part counts, all parts down to a level."""
     attempt = np.arange(len(hunt))
     start, own = hunt.start, hunt.own.copy()
     parts = hunt.parts(hunt.person, own)
@@ -109,7 +109,7 @@ def exchange(hunt: Hunt, pool: Array, rng: np.random.Generator, count: int, atte
 def bargain(
     hunt: Hunt, scores: Scores, people: Index, centre: Array, scale: float, allowed: Mask | None = None
 ) -> tuple[Index, Array]:
-    """Changes that would be cheapest if what each feature adds to the score simply added up, as it does around ``centre``.
+    """Changes that would be cheapest if what each feature adds to the score around ``centre`` simply added up.
 
     Parameters
     ----------

@@ -23,24 +23,22 @@ class Choice:
 
     Parameters
     ----------
-    program : Program
-        Where the switches are added, one per value.
-    values, costs : ndarray
-        The values (numbers or codes) and what it costs to move there.
+    switches : list of Expression
+        One per value, of which exactly one is 1; features that move together share them.
+    values, ends : ndarray
+        The values (numbers or codes) that the feature is moved to, and where it ends up with what links carry along.
     """
 
-    def __init__(self, program: Program, values: Array, costs: Array) -> None:
-        self.values, self.costs = values, costs
-        self.switches = [program.switch() for _ in values]
-        program.one_of(self.switches)
-        self.move = self.weighted(np.nan_to_num(values - values[0]))
+    def __init__(self, switches: list[Expression], values: Array, ends: Array) -> None:
+        self.switches, self.values, self.ends = switches, values, ends
+        self.move = self.weighted(np.nan_to_num(ends - ends[0]))
 
     def weighted(self, weights: Array) -> Expression:
         """The weight of the value that is chosen."""
-        return total(switch * float(weight) for switch, weight in zip(self.switches, weights, strict=True))
+        return total(switch * float(weight) for switch, weight in zip(self.switches, weights, strict=True) if weight)
 
     def among(self, wanted: Mask) -> Expression:
-        """1 if the value is among those wanted."""
+        """1 if the feature ends up at one of the values wanted."""
         return self.weighted(wanted.astype(np.float64))
 
     def read(self, values: Array) -> float:
@@ -82,8 +80,7 @@ class Range:
                 distance = distance + switch * gap
             self.ways.append((switch, count))
             self.move, self.distance = self.move + distance * sign, self.distance + distance
-        switches = [switch for switch, _ in self.ways if switch is not None]
-        if len(switches) == 2:
+        if len(switches := [switch for switch, _ in self.ways if switch is not None]) == 2:
             program.at_most(total(switches), 1.0)
 
     @property

@@ -119,7 +119,7 @@ def _with_ascent(eigenvalues: Array, beta: Array, c: Array) -> Nearest:
     first_half = _left_side(beta, c, 0.5 / top, 1.0 - 0.5 * share) >= 0
 
     def at(x: Array) -> tuple[Array, Array]:
-        """μ and D where x = μλmax in the first half of the range, and x = 1 − μλmax, to keep its digits, in the second."""
+        """μ and D, where x is μλmax in the first half of the range, and in the second, for its digits, 1 − μλmax."""
         x = x[:, None]
         half = first_half[:, None]
         return np.where(half, x, 1.0 - x) / top, np.where(half, 1.0 - x * share, gap + x * share)

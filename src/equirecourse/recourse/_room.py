@@ -117,7 +117,7 @@ class Room:
         self.floor = np.where(self.movable, low, self.start)
         self.ceiling = np.where(self.movable, high, self.start)
 
-    # --- rungs ---------------------------------------------------------------------------------------------------------
+    # --- rungs ---------------------------------------------------------------------------------------------------
 
     def _value(self, j: int, rung: Array) -> Array:
         values = self._lists[j]
@@ -162,7 +162,7 @@ class Room:
         within = (codes >= self.low[:, [j]]) & (codes <= self.high[:, [j]])
         return np.asarray(within & (codes != self.start[:, [j]]))
 
-    # --- making a wish possible ---------------------------------------------------------------------------------------
+    # --- making a wish possible ----------------------------------------------------------------------------------
 
     def snap(self, people: Index, own: Array) -> Array:
         """The allowed values nearest to those wished for; the start where the feature cannot move.

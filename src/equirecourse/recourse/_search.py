@@ -80,7 +80,7 @@ def search(
     """
     answers = Answers.nothing(problem)
     who = np.arange(len(problem.start)) if who is None else who
-    stuck = ~room.movable.any(axis=1)
+    stuck = np.asarray(~room.movable.any(axis=1))
     answers.proven[stuck], answers.lower[stuck] = True, np.inf
     problem.tick(int(stuck[who].sum()))
     who = who[~stuck[who]]
@@ -224,11 +224,14 @@ def _one_alone(hunt: Hunt, people: Index) -> None:
     place, found = hunt.pull(who, path, 1)
     good = np.isfinite(place)
     hunt.begin(who[good], found[good])
-    for j in np.flatnonzero(~room.ordered):
-        rows, option = np.nonzero(room.options(int(j))[people])
+    owns, whose = [room.start[:0]], [people[:0]]
+    for j in np.flatnonzero(~room.ordered).tolist():
+        rows, option = np.nonzero(room.options(j)[people])
         own = room.start[people[rows]]
-        own[:, j] = room.labels(int(j))[option]
-        hunt.begin(people[rows], own)
+        own[:, j] = room.labels(j)[option]
+        owns.append(own)
+        whose.append(people[rows])
+    hunt.begin(np.concatenate(whose), np.vstack(owns))
 
 
 def _at_random(hunt: Hunt, people: Index, widening: float, rng: np.random.Generator) -> None:

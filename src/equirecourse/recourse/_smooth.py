@@ -83,7 +83,7 @@ class KernelScore:
 
     def weight_norm(self) -> float:
         """‖w‖ in the feature space of the kernel."""
-        return float(np.sqrt(max(self.weights @ (self._gram(self.points) @ self.weights), 0.0)))
+        return float(np.sqrt(max(float(self.weights @ (self._gram(self.points) @ self.weights)), 0.0)))
 
 
 def kernel_score(model: Any, sign: float) -> KernelScore | None:
@@ -164,7 +164,7 @@ def see_inputs(problem: Problem, room: Room) -> SeenInputs | None:
 
 
 class InputSurface:
-    """The score of moves of the free features through an affine look at the model's inputs; the others are as in ``own``."""
+    """The score of moves of the free features through an affine look at a model's inputs; others are as in ``own``."""
 
     def __init__(
         self, problem: Problem, seen: SeenInputs, score: InputScore, people: Index, own: Array, free: Mask
