@@ -48,11 +48,11 @@ def german_actions(data: pd.DataFrame, *, paper: bool) -> ActionSet:
             },
         )
     labels = {name: list(data[name].cat.categories) for name in ("status", "savings", "property", "housing")}
-    # Balances have an order, and an account that does not exist, or that nobody knows of, holds nothing: it comes first.
+    # Balances have an order. An account that does not exist, or that nobody knows of, holds nothing: it comes first.
     nothing = {"status": "no checking account", "savings": "unknown / none"}
     actions = ActionSet.from_frame(
         data,
-        ordered={name: [first, *(label for label in labels[name] if label != first)] for name, first in nothing.items()},
+        ordered={name: [zero, *(label for label in labels[name] if label != zero)] for name, zero in nothing.items()},
         immutable=immutable,
         # Years in a job only grow, skills are not unlearnt.
         increase_only=[*increase_only, "employment", "skill_level"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,10 @@ __all__ = ["sentence", "show"]
 
 def show(value: Any) -> str:
     """A value as a person would write it: 1,200 rather than 1200.0."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         return str(value)
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{float(value):,.10g}"
+    number = float(value)
+    return f"{int(number):,}" if number.is_integer() and abs(number) < 1e15 else f"{number:,.10g}"
 
 
 def sentence(feature: Feature, before: Any, after: Any, *, carried: bool = False) -> str:

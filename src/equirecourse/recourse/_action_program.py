@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from equirecourse.actions import ActionSet, Condition
-from equirecourse.recourse._milp import Expression, Program, Solution, total
+from equirecourse.recourse._milp import Expression, Program, total
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._program_parts import Choice, Pieces, Range
 
@@ -113,7 +114,7 @@ class ActionProgram:
             curve = self.program.variable(0.0)
             self.curves.append((curve, cost))
             for at in _TANGENTS:
-                self.program.at_least(curve - cost * (2.0 * at), -at * at)
+                _add_tangent(self.program, curve, cost, at)
             cost = curve
         self.costs.append(cost)
 
@@ -263,6 +264,7 @@ class ActionProgram:
             The action, and whether it is proven that none is cheaper.
         """
         best, best_cost, lower = None, np.inf, 0.0
+        polished_costs: dict[tuple[int, ...], float] = {}
         for _ in range(_ROUNDS):
             found = self.program.solve(deadline - time.monotonic())
             if found.status == "infeasible":
@@ -271,9 +273,15 @@ class ActionProgram:
             lower = max(lower, self._cost_of(found.bound))
             if found.values is None:
                 break
-            own = self._exactly(found)
+            wholes = tuple(np.round(found.values[self.program.wholes]).astype(int).tolist())
+            if wholes in polished_costs:
+                # Tangents at the optimum of these whole numbers are as good as the curve: the rest is the solver's own
+                # tolerance.
+                lower = max(lower, polished_costs[wholes])
+                break
+            own, polished = self._exactly(found.values)
             if own is not None:
-                cost = float(self.problem.costs([self.person], own[None, :])[0])
+                cost = polished_costs[wholes] = float(self.problem.costs([self.person], own[None, :])[0])
                 if cost < best_cost:
                     best, best_cost = own, cost
             if lower >= best_cost * (1.0 - _GAP) or found.status == "stopped":
@@ -282,31 +290,28 @@ class ActionProgram:
                 break
             if own is not None and not self.curves:
                 break
-            self._add_tangents(self.program, found.values)
+            self._add_tangents(polished)
         proven = lower >= best_cost * (1.0 - _GAP)
         return Outcome(best, proven, min(lower, best_cost) if best is not None else lower)
 
     def _cost_of(self, objective: float) -> float:
         return self.scale * float(np.power(max(objective / _SIZE, 0.0), 1.0 / self.power))
 
-    def _add_tangents(self, program: Program, values: Array) -> None:
+    def _add_tangents(self, values: Array) -> None:
         for curve, cost in self.curves:
-            at = cost.at(values)
-            program.at_least(curve - cost * (2.0 * at), -at * at)
+            _add_tangent(self.program, curve, cost, cost.at(values))
 
-    def _exactly(self, found: Solution) -> Array | None:
-        """The action that the solver means, to the last bit; None if the model or the action set refuse it."""
-        assert found.values is not None
-        for margin in _MARGINS:
-            values = self._with_wholes_fixed(found.values, margin)
+    def _exactly(self, found: Array) -> tuple[Array | None, Array]:
+        """The action that the solver means, to the last bit, and its variables; None if it is refused after all."""
+        can_adapt = any(isinstance(part, Range) and part.is_continuous for part in self.parts)
+        for margin in _MARGINS if can_adapt else _MARGINS[:1]:
+            values = self._with_wholes_fixed(found, margin)
             if values is None:
-                return None
+                break
             own = self._settled(values)
             if self.accepts(own):
-                return own
-            if not any(isinstance(part, Range) and part.is_continuous for part in self.parts):
-                return None
-        return None
+                return own, values
+        return None, found
 
     def _with_wholes_fixed(self, values: Array, margin: float) -> Array | None:
         """The best continuous variables for the whole ones as they are, a margin away from the borders of pieces."""
@@ -323,16 +328,40 @@ class ActionProgram:
                 if last < np.inf and room > 0:
                     fixed.at_most(pieces.move, last - pieces.start - room)
         self.tighten(fixed, margin)
-        for _ in range(_ROUNDS):
-            found = fixed.solve(relaxed=True)
-            if found.values is None:
-                return None
-            curve = sum(curve.at(found.values) for curve, _ in self.curves)
-            exact = sum(cost.at(found.values) ** 2 for _, cost in self.curves)
-            if exact - curve <= _GAP**2 * max(exact, 1e-30) or not self.curves:
-                break
-            self._add_tangents(fixed, found.values)
-        return found.values
+        found = fixed.solve(relaxed=True)
+        return found.values if found.values is None or not self.curves else self._least_squares(fixed, found.values)
+
+    def _least_squares(self, program: Program, values: Array) -> Array:
+        """The Euclidean optimum of what is continuous, from a feasible point on."""
+        costs = [cost for _, cost in self.curves]
+        matrix, constants = program.matrix(costs), np.array([cost.constant for cost in costs])
+        curves = [variable for curve, _ in self.curves for variable in curve.terms]
+        lows, highs, rows, row_lows, row_highs = program.without(curves)
+        free = np.flatnonzero(lows < highs)
+        at = values.copy()
+
+        def whole(part: Array) -> Array:
+            at[free] = part
+            return at
+
+        def ends(part: Array) -> Array:
+            reached = rows @ whole(part)
+            return np.concatenate([(reached - row_lows)[np.isfinite(row_lows)], (row_highs - reached)[np.isfinite(row_highs)]])
+
+        slopes = np.vstack([rows[np.isfinite(row_lows)][:, free], -rows[np.isfinite(row_highs)][:, free]])
+        found = minimize(
+            lambda part: float(np.square(matrix @ whole(part) + constants).sum()),
+            values[free],
+            jac=lambda part: 2.0 * matrix[:, free].T @ (matrix @ whole(part) + constants),
+            bounds=list(zip(lows[free], highs[free], strict=True)),
+            constraints=[{"type": "ineq", "fun": ends, "jac": lambda part: slopes}] if len(slopes) else [],
+            method="SLSQP",
+            options={"ftol": 1e-16, "maxiter": 200},
+        )
+        ahead = np.clip(found.x, lows[free], highs[free])
+        better = np.square(matrix @ whole(ahead) + constants).sum() <= np.square(matrix @ values + constants).sum()
+        feasible = (ends(ahead) >= -1e-10).all()
+        return whole(ahead).copy() if better and feasible else values
 
     def tighten(self, program: Program, margin: float) -> None:
         """Ask for a little more of the model's score; for models whose score moves continuously."""
@@ -371,6 +400,11 @@ class ActionProgram:
             if part.low <= moved <= part.high:
                 own[mover] = moved
                 return
+
+
+def _add_tangent(program: Program, curve: Expression, cost: Expression, at: float) -> None:
+    """The square of a cost is above its tangent."""
+    program.at_least(curve - cost * (2.0 * at), -at * at)
 
 
 def _linked(problem: Problem) -> list[list[int]]:

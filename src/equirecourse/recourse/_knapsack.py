@@ -185,8 +185,8 @@ def _thin(new, limit):
 
 @numba.njit(cache=True, nogil=True)
 def _search(
-    limit, answer, need, power, sizes, costs, gains, ratio, length, owner, slope, price, first, last, step, kind, numbers,
-    picks, distance,
+    limit, answer, need, power, sizes, costs, gains, ratio, length, owner, slope, price, first, last, step, kind,
+    numbers, picks, distance,
 ):  # fmt: skip
     """One pass of the dynamic programme with at most ``limit`` states after each feature.
 

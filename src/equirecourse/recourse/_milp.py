@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,6 +153,24 @@ class Program:
     def one_of(self, switches: Iterable[Expression]) -> None:
         """Add a row: exactly one of these is 1."""
         self.equal(total(switches), 1.0)
+
+    def matrix(self, expressions: Sequence[Expression]) -> Array:
+        """Weights of some expressions, one row each."""
+        weights = np.zeros((len(expressions), len(self._low)))
+        for row, expression in zip(weights, expressions, strict=True):
+            row[list(expression.terms)] = list(expression.terms.values())
+        return weights
+
+    def without(self, variables: Iterable[int]) -> tuple[Array, Array, Array, Array, Array]:
+        """Limits of the variables, and matrix and limits of the rows in which some variables do not appear."""
+        gone = set(variables)
+        spans = zip(self._ends[:-1], self._ends[1:], strict=True)
+        kept = [row for row, (begin, end) in enumerate(spans) if gone.isdisjoint(self._columns[begin:end])]
+        rows = sparse.csr_array((self._weights, self._columns, self._ends), shape=(len(self._row_low), len(self._low)))
+        return (
+            np.array(self._low), np.array(self._high), rows[kept].toarray(),
+            np.array(self._row_low)[kept], np.array(self._row_high)[kept],
+        )  # fmt: skip
 
     def minimise(self, expression: Expression) -> None:
         """Set what is minimised."""

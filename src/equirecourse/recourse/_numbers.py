@@ -4,7 +4,7 @@ A number gains ``slope`` a unit at a cost of (price · distance) to the power 1 
 up to ``last``, lattices go first, first + step, ..., last. Without lattices this is a greedy filling. With them, let μ
 be the multiplier of the Lagrangian relaxation and L its value; then
 
-    cost(choice) = L + Σ regret(distance of a number) + μ · (gain − rest),   regret = cost − μ·gain − min(cost − μ·gain),
+    cost(choice) = L + Σ regret(distance) + μ · (gain − rest),   regret = cost − μ·gain − min(cost − μ·gain),
 
 so only distances whose regrets add up to less than (best known − L) can be better, and a depth first search visits
 them all. A lattice that is not short has small steps, so there are few.

@@ -83,7 +83,7 @@ class Problem:
     time_limit: float = np.inf
     seed: int = 0
     n_jobs: int | None = None
-    tick: Callable[[int], Any] = field(default=lambda done: None, repr=False)
+    tick: Callable[[int], Any] = field(default=lambda _: None, repr=False)
 
     @cached_property
     def start(self) -> Array:

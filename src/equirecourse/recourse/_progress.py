@@ -13,7 +13,7 @@ __all__ = ["progress_bar"]
 def progress_bar(total: int, wanted: bool) -> Iterator[Callable[[int], None]]:
     """Show how many people are done and about how long the rest takes; the value is called with numbers of people."""
     if not wanted or not sys.stderr.isatty():
-        yield lambda done: None
+        yield lambda _: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

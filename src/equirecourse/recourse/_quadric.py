@@ -20,6 +20,7 @@ either direction. If A has none, μ has no end, and the left side may stay below
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +37,9 @@ Mask = NDArray[np.bool_]
 
 # Relative error that sums of products of floats may leave in an eigenvalue or a coefficient.
 _ROUNDING = 16 * np.finfo(float).eps
-# The root is bracketed on a logarithmic scale: 80 halvings of ±690 leave a relative error below 1e-20.
+# Roots are bracketed from here on by geometric means: 80 of them leave no digit of a float undecided.
+_NEAR = 1e-300
 _HALVINGS = 80
-_FAR = 690.0
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,8 @@ def _with_ascent(eigenvalues: Array, beta: Array, c: Array) -> Nearest:
 
     # In the first half the left side rises with x, in the second it falls.
     rising = np.where(first_half, 1.0, -1.0)
-    low, high = np.full(len(c), -_FAR), np.full(len(c), np.log(0.5))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        beyond = rising * _left_side(beta, c, *at(np.exp(middle))) >= 0
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    mu, D = at(np.exp(np.where(first_half, high, low)))
+    low, high = _root(lambda x: rising * _left_side(beta, c, *at(x)), len(c), 0.5)
+    mu, D = at(np.where(first_half, high, low))
     moves = mu * beta / (2.0 * D)
     mirrored = moves.copy()
     is_top = gap == 0.0
@@ -158,16 +155,21 @@ def _without_ascent(eigenvalues: Array, beta: Array, c: Array) -> Nearest:
     ceiling = c + (beta[:, ~flat] ** 2 / (-4.0 * eigenvalues[~flat])).sum(axis=1)
     exists = slope | (ceiling >= 0)
     # x = μ · scale has no end. A person at the very top of the hill needs μ = ∞, which the far end stands for.
-    low, high = np.full(len(c), -_FAR), np.full(len(c), _FAR / 2)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        x = np.exp(middle)[:, None]
-        beyond = _left_side(beta, c, x / scale, 1.0 + x * down) >= 0
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    x = np.exp(high)[:, None]
+    _, high = _root(lambda x: _left_side(beta, c, x[:, None] / scale, 1.0 + x[:, None] * down), len(c), 1.0 / _NEAR)
+    x = high[:, None]
     moves = x / scale * beta / (2.0 * (1.0 + x * down))
     moves[~exists] = np.nan
     return Nearest(moves, moves.copy(), exists)
+
+
+def _root(rising: Callable[[Array], Array], n: int, end: float) -> tuple[Array, Array]:
+    """Bracket of the root of rising functions, one per person; both ends at ``end`` if the root is not before it."""
+    low, high = np.full(n, _NEAR), np.full(n, end)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(low) * np.sqrt(high)
+        beyond = rising(middle) >= 0
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return low, high
 
 
 def _left_side(beta: Array, c: Array, mu: Any, D: Array) -> Array:
