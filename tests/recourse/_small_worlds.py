@@ -62,8 +62,12 @@ def make_labels(rng, people):
     return np.where(score + rng.normal(scale=0.8, size=len(people)) > np.median(score) + 0.3, "yes", "no")
 
 
-def make_actions(rng, people, *, links=False, rules=True):
-    """Random limits, directions, steps and costs."""
+def make_actions(rng, people, *, links=None, rules=True):
+    """Random limits, directions, steps and costs.
+
+    Links: "steps" joins numbers that all move by steps, "carried" carries a number that cannot move by itself along
+    with one that moves continuously.
+    """
 
     def percentiles(values):
         known, counts = np.unique(values, return_counts=True)
@@ -78,20 +82,33 @@ def make_actions(rng, people, *, links=False, rules=True):
     limits = [(-np.inf, np.inf), (-1.0, 1.5), (-2.0, 2.0), (0.0, np.inf)]
     features = []
     for name, steps in (("income", [None, None, 0.1, 0.25]), ("debt", [None, 1.0]), ("rate", [None, 0.1, 0.2])):
-        low, high = limits[rng.integers(len(limits))]
+        low, high = limits[rng.integers(len(limits)) if links != "steps" else rng.integers(1, 3)]
+        step = steps[rng.integers(len(steps))] if links != "steps" else steps[-1]
+        way = change()
+        if links == "carried" and name != "rate":
+            way, step = ("no", None) if name == "income" else ("any", None)
         features.append(
             Feature(
-                name, change=change(), low=low, high=high, step=steps[rng.integers(len(steps))],
-                cost=float(rng.choice([0.5, 1.0, 1.7])), percentiles=percentiles(people[name]),
-            )  # fmt: skip
+                name,
+                change=way,
+                low=low,
+                high=high,
+                step=step,
+                cost=float(rng.choice([0.5, 1.0, 1.7])),
+                percentiles=percentiles(people[name]),
+            )
         )
     colours = COLOURS[: rng.integers(3, 5)]
     features.append(
         Feature(
-            "colour", kind="labels", labels=colours, change=str(rng.choice(["any", "any", "no"])),
-            allowed=[None, ("red", "blue"), ("green", "blue")][rng.integers(3)], cost=float(rng.choice([0.4, 1.3])),
+            "colour",
+            kind="labels",
+            labels=colours,
+            change=str(rng.choice(["any", "any", "no"])),
+            allowed=[None, ("red", "blue"), ("green", "blue")][rng.integers(3)],
+            cost=float(rng.choice([0.4, 1.3])),
             percentiles=shares(people["colour"], colours),
-        )  # fmt: skip
+        )
     )
     codes = people["size"].map({name: place for place, name in enumerate(SIZES)})
     features.append(
@@ -110,8 +127,8 @@ def make_actions(rng, people, *, links=False, rules=True):
         made_rules = [some[i] for i in rng.permutation(len(some))[: rng.integers(0, 3)]]
     if links:
         made_links = [Link("debt", "income", float(rng.choice([-0.5, 0.25, 1.0])))]
-        if rng.random() < 0.5:
-            made_links.append(Link("debt", "rate", 0.1))
+    if links == "steps" and rng.random() < 0.5:
+        made_links.append(Link("debt", "rate", 0.1))
     actions = ActionSet(features, links=made_links)
     for rule in made_rules:
         with contextlib.suppress(ValueError):  # rules that nobody can keep, as features happen to be, are refused
@@ -197,6 +214,14 @@ def candidates(problem, person, j, levels):
             if condition.feature == feature.name and condition.value is not None:
                 values += around(condition.value if isinstance(condition.value, tuple) else [condition.value])
     limits = [limit for limit in (feature.low, feature.high) if np.isfinite(limit)]
+    for link in problem.actions.links:
+        if link.source == feature.name:  # where what it carries along crosses something
+            other = problem.actions.index(link.target)
+            carried = problem.actions.features[other]
+            ends = [*candidates(problem, person, other, levels), carried.low, carried.high]
+            back = [start + (end - problem.start[person, other]) / link.rate for end in ends if np.isfinite(end)]
+            # Rounding on the way back is larger than the neighbours: also a hair to either side.
+            values += [near for value in back for near in (value, value - 1e-9, value + 1e-9)]
     return [start, *around([start])[:3], *limits, *values]
 
 
@@ -211,12 +236,22 @@ def distinct(problem, person, j, levels):
     if feature.is_number and feature.step is None:  # the action set forgives rounding, which is no reason to aim there
         fine &= ((values >= feature.low) & (values <= feature.high)) | (values == start)
     own = own[fine]
+    linked = {name for link in problem.actions.links for name in (link.source, link.target)}
+    if feature.name in linked and (feature.step is not None or problem.grids[j] is not None):
+        return own[:, j].tolist()  # where it stands within a cell matters to what it carries along
     seen = problem.view.inputs(problem.after(np.full(len(own), person), own))
     if not isinstance(problem.view.final, HistGradientBoostingClassifier):
         seen = seen.astype(np.float32).astype(np.float64)
     sides = [np.searchsorted(some, seen[:, column]) for column, some in enumerate(levels)]
     conditions = [condition for rule in problem.actions.rules for condition in (rule.when, rule.then)]
-    sides += [c.holds(feature, start, own[:, j]) for c in conditions if c.feature == feature.name]
+    end = problem.actions.carry(np.repeat(problem.start[[person]], len(own), axis=0), own)
+    for condition in conditions:
+        k = problem.actions.index(condition.feature)
+        sides.append(condition.holds(problem.actions.features[k], problem.start[person, k], end[:, k]))
+    for link in problem.actions.links:
+        k = problem.actions.index(link.target)
+        carried = problem.actions.features[k]
+        sides += [end[:, k] < carried.low, end[:, k] > carried.high, end[:, k] == problem.start[person, k]]
     costs = feature.move_cost(problem.norm, start, own[:, j])
     first = {}
     for i in np.argsort(costs, kind="stable"):

@@ -114,7 +114,7 @@ def test_quadratic_scores_are_answered_for_everybody_with_proof(name):
     assert cost.min() > 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_start_of_a_constrained_solver_beats_the_secular_equation(seed):
     frame, y = make_frame(seed=seed)
     model = make_pipeline(StandardScaler(), SVC(kernel="poly", degree=2, coef0=1.0)).fit(frame, y)
@@ -281,7 +281,7 @@ def test_a_walk_along_the_boundary_is_as_good_as_a_constrained_solver(name, norm
     inside = frame[(frame["a"] > 1.0) & (frame["a"] < 5.0)]  # the solver knows no "stay where you are outside"
     actions = ActionSet([Feature("a", low=1.0, high=5.0), Feature("b", cost=2.0), Feature("c", cost=0.5)])
     view = open_model(model)
-    problem = Problem(view, actions, norm, inside[~view.accepts(inside)].head(5), frame)
+    problem = Problem(view, actions, norm, inside[~view.accepts(inside)].head(4), frame)
     answers = _kernel.solve(problem)
     cost = check(problem, answers)
     assert answers.found.all()

@@ -1,11 +1,13 @@
 """One person's possible changes as a mixed-integer program, whatever the model: moves, links, rules and costs.
 
-A number moves within a range (continuously, or by steps) or to listed values; a label to one of its labels. Where a number
-ends up, links included, falls into pieces of the line with a switch each, so that rules and trees can speak of it.
+A number moves within a range (continuously, or by steps) or to listed values; a label to one of its labels. Where a
+number ends up, links included, falls into pieces of the line with a switch each, so that rules and trees can speak of
+it.
 
-Whole numbers come out of the solver to within its tolerance: they are rounded and fixed, what is continuous is solved for
-once more, and everything is then put exactly where the action set wants it. An action that the model refuses all the same
-is ruled out, and the program solved again. Euclidean costs are bounded from below by tangents until the bound is tight.
+Whole numbers come out of the solver to within its tolerance: they are rounded and fixed, what is continuous is solved
+for once more, and everything is then put exactly where the action set wants it. An action that the model refuses all
+the same is ruled out, and the program solved again. Euclidean costs are bounded from below by tangents until the bound
+is tight.
 """
 
 from __future__ import annotations
@@ -32,7 +34,12 @@ _SIZE = 1e4  # HiGHS is content with an absolute gap of 1e-6: objectives are sca
 _TANGENTS = (0.1, 0.3, 1.0, 3.0, 10.0)  # to begin with, relative to a typical cost
 _MANY = 4096  # values, from which on they are not listed
 _ROUNDS = 100  # of tangents, or of actions that turn out to be refused
-_MARGINS = (0.0, 1e-12, 1e-10, 1e-8)  # from the borders of pieces, relative to a typical move, until rounding does no harm
+_MARGINS = (
+    0.0,
+    1e-12,
+    1e-10,
+    1e-8,
+)  # from the borders of pieces, relative to a typical move, until rounding does no harm
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,10 @@ class ActionProgram:
     def _add_group(self, group: list[int], lists: list[tuple[Array, Array] | None]) -> None:
         """Linked features, if they have few values in all: one list of everything that they can do together."""
         options = [self._options(j, lists[j]) for j in group]
-        if any(some is None for some in options) or np.prod([len(some) for some in options if some is not None]) > _MANY:
+        if (
+            any(some is None for some in options)
+            or np.prod([len(some) for some in options if some is not None]) > _MANY
+        ):
             return
         values = np.array(list(itertools.product(*(some for some in options if some is not None))))
         own = np.repeat(self.start[None, :], len(values), axis=0)
@@ -228,7 +238,8 @@ class ActionProgram:
     def accepts(self, own: Array) -> bool:
         """Whether the model says yes to an action that keeps to the action set."""
         return bool(
-            self.problem.respected([self.person], own[None, :])[0] and self.problem.accepted([self.person], own[None, :])[0]
+            self.problem.respected([self.person], own[None, :])[0]
+            and self.problem.accepted([self.person], own[None, :])[0]
         )
 
     def forbid(self, values: Array) -> bool:
@@ -244,8 +255,10 @@ class ActionProgram:
             for way, room in ((1.0, high - at), (-1.0, at - low)):  # beyond the value, on either side
                 if room >= 1:
                     switch = self.program.switch()
-                    self.program.at_least(Expression({v: way}) - switch * (1.0 + at - low if way > 0 else 1.0 + high - at),
-                                          low if way > 0 else -high)
+                    self.program.at_least(
+                        Expression({v: way}) - switch * (1.0 + at - low if way > 0 else 1.0 + high - at),
+                        low if way > 0 else -high,
+                    )
                     differs.append(switch)
         self.program.at_least(total(differs), 1.0)
         return bool(wholes)
@@ -346,7 +359,9 @@ class ActionProgram:
 
         def ends(part: Array) -> Array:
             reached = rows @ whole(part)
-            return np.concatenate([(reached - row_lows)[np.isfinite(row_lows)], (row_highs - reached)[np.isfinite(row_highs)]])
+            return np.concatenate(
+                [(reached - row_lows)[np.isfinite(row_lows)], (row_highs - reached)[np.isfinite(row_highs)]]
+            )
 
         slopes = np.vstack([rows[np.isfinite(row_lows)][:, free], -rows[np.isfinite(row_highs)][:, free]])
         found = minimize(
@@ -354,7 +369,7 @@ class ActionProgram:
             values[free],
             jac=lambda part: 2.0 * matrix[:, free].T @ (matrix @ whole(part) + constants),
             bounds=list(zip(lows[free], highs[free], strict=True)),
-            constraints=[{"type": "ineq", "fun": ends, "jac": lambda part: slopes}] if len(slopes) else [],
+            constraints=[{"type": "ineq", "fun": ends, "jac": lambda _: slopes}] if len(slopes) else [],
             method="SLSQP",
             options={"ftol": 1e-16, "maxiter": 200},
         )
@@ -367,7 +382,7 @@ class ActionProgram:
         """Ask for a little more of the model's score; for models whose score moves continuously."""
 
     def _settled(self, values: Array) -> Array:
-        """The action, with what is continuous moved by a hair where rounding left it outside the piece it was meant for."""
+        """The action; what is continuous is moved by a hair where rounding left it outside its piece."""
         own = np.array(
             [now if part is None else part.read(values) for now, part in zip(self.start, self.parts, strict=True)]
         )

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _ENOUGH = 1e-10  # relative decrease of the cost that is not worth another round
+_CLOSE = 2e-3  # share of a step that may be missing to where it crosses the boundary
 
 
 class Surface(Protocol):
@@ -116,5 +117,7 @@ def _last_accepted(
         at = open_[~yes]
         bad[at], bad_value[at] = place[~yes], tried[~yes]
         weight[at] *= 0.5
-        open_ = open_[(bad[open_] - good[open_]) > 1e-9]
+        # The next step begins here anyway: what is left of the way to the crossing need not be gone in this one.
+        left = good_value[open_] / np.maximum(good_value[open_] - bad_value[open_], 1e-300)
+        open_ = open_[(left > _CLOSE) & (bad[open_] - good[open_] > _CLOSE)]
     return inside + good[:, None] * (goal - inside), good_value

@@ -346,7 +346,8 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
         owner[before:filled] = place
         if to > at:
             reach += some_gains[to - 1]
-    for j in numbers:
+    for number in range(n_numbers):
+        j = numbers[number]
         reach += slope[j] * last[j]
         if power == 1:
             ratio[filled], length[filled] = price[j] / slope[j], slope[j] * last[j]

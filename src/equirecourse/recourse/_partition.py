@@ -84,7 +84,9 @@ def partition(problem: Problem, ensemble: Ensemble, view: View) -> list[Axis]:
     """
     owners = _owners(problem, ensemble, view)
     probe = _Probe(problem, ensemble, view)
-    cuts = probe.switches([own if feature.is_number else _NONE for own, feature in zip(owners, problem.actions, strict=True)])
+    cuts = probe.switches(
+        [own if feature.is_number else _NONE for own, feature in zip(owners, problem.actions, strict=True)]
+    )
     return [
         probe.number_axis(j, owners[j], cuts[j]) if feature.is_number else probe.label_axis(j, owners[j])
         for j, feature in enumerate(problem.actions)

@@ -1,5 +1,8 @@
-"""Parts of a program for one person: a feature that goes to one of some values, a number that moves within a range, and
-the pieces of the line where a number may end up."""
+"""Parts of a program for one person.
+
+A feature that goes to one of some values, a number that moves within a range, and the pieces of the line where a number
+may end up.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,7 @@ class Range:
         return self.feature.step is None
 
     def _way(self, sign: float) -> tuple[float, float]:
-        """Distance to the first value in a direction, and from there to the last, which is negative if there is none."""
+        """Distance to the first value in a direction, and from there to the last; negative if there is none."""
         nowhere = 0.0, -1.0
         if self.feature.change == ("decrease" if sign > 0 else "increase"):
             return nowhere

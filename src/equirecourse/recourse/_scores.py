@@ -32,7 +32,9 @@ class Scores:
     room : Room
         Where they can go.
     level : float
-        The score from which on the model says yes.
+        The score from which on the model says yes, or a guess at it.
+    guessed : bool
+        Whether it is a guess: ``learn`` makes it better.
 
     Attributes
     ----------
@@ -43,12 +45,17 @@ class Scores:
     flat = False
     rounds = 1  # of a walk along the boundary, for each that is asked for; more where gradients cost little
 
-    def __init__(self, problem: Problem, room: Room, level: float = 0.0) -> None:
-        self.problem, self.room, self.level = problem, room, level
+    def __init__(self, problem: Problem, room: Room, level: float = 0.0, *, guessed: bool = False) -> None:
+        self.problem, self.room, self.level, self.guessed = problem, room, level, guessed
 
     def values(self, people: Index, own: Array) -> Array:
         """Scores of some people, by position and with repetitions, after a change."""
         return _straightened(self.problem.view, self.problem.after(people, own)) - self.level
+
+    def learn(self, people: Index, own: Array) -> None:
+        """Take the lowest score of accepted changes, which are close to the boundary, for the level."""
+        if self.guessed and len(people):
+            self.level += float(self.values(people, own).min())
 
     def surface(self, people: Index, own: Array, free: Mask) -> Surface:
         """The score around some people whose features stay as in ``own``, except for the free ones."""
@@ -87,7 +94,7 @@ class _Measured:
 def measure_scores(problem: Problem, room: Room) -> Scores | None:
     """The model's scores, or None if it has none or they do not tell a yes from a no.
 
-    The level is 0 for most models; a tuned threshold is found between the scores of the rejected and the accepted.
+    The level is 0 for most models; a tuned threshold lies between the scores of the rejected and the accepted.
     """
     if not (hasattr(problem.view.model, "decision_function") or hasattr(problem.view.model, "predict_proba")):
         return None
@@ -98,10 +105,10 @@ def measure_scores(problem: Problem, room: Room) -> Scores | None:
     highest_no, lowest_yes = values[~yes].max(initial=-np.inf), values[yes].min(initial=np.inf)
     if highest_no > lowest_yes:
         return None
-    level = 0.0 if highest_no <= 0.0 <= lowest_yes else 0.5 * (highest_no + lowest_yes)
-    if not np.isfinite(level):
+    usual = highest_no <= 0.0 <= lowest_yes
+    if not usual and not np.isfinite(lowest_yes):
         return None
-    scores = Scores(problem, room, level)
+    scores = Scores(problem, room, 0.0 if usual else lowest_yes, guessed=not usual)
     people = np.arange(min(len(problem.start), _FEW))
     free = room.continuous & room.movable.any(axis=0)
     slopes = scores.surface(people, room.start[people], free).gradients(people, np.zeros((len(people), len(free))))

@@ -131,6 +131,9 @@ def _hunt(hunt: Hunt, scores: Scores | None, pool: Array, people: Index) -> None
     shrink(hunt, 2)
     revert(hunt)
     tighten(hunt, 2)
+    if scores is not None and scores.guessed:
+        shrink(hunt, 6)
+        scores.learn(hunt.person, hunt.own)
     for scale in (0.3, 0.1, 0.03):
         _polish(hunt, scores, scale, 6)
         hunt.keep(3)

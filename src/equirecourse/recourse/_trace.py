@@ -40,7 +40,7 @@ _COLUMN_BY_COLUMN = (OneHotEncoder, OrdinalEncoder, TargetEncoder, KBinsDiscreti
 _MIXING = (PCA, TruncatedSVD)
 
 
-class Opaque(Exception):
+class Opaque(Exception):  # noqa: N818, it is an answer rather than an error
     """A step that cannot be looked through; the message says which."""
 
 

@@ -1,8 +1,8 @@
 """Trees as a mixed-integer program per person: for numbers that links carry along, and as an independent check.
 
-Each tree sends one unit from its root to its leaves. What goes below the left child of a node is at most 1 if the question
-of the node is answered by left, else 0. With the answers given, only one leaf is left for the unit, so that leaves need no
-whole numbers of their own, and one row per child is tighter than one per leaf.
+Each tree sends one unit from its root to its leaves. What goes below the left child of a node is at most 1 if the
+question of the node is answered by left, else 0. With the answers given, only one leaf is left for the unit, so that
+leaves need no whole numbers of their own, and one row per child is tighter than one per leaf.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ class TreeProgram(ActionProgram):
         part, pieces = self.parts[j], self.pieces[j]
         if part is None and pieces is None:
             return
+        if is_linked and pieces is None and not isinstance(part, Choice):
+            return  # wherever it moves, the answers are those of now
         if is_linked:
-            assert pieces is not None or isinstance(part, Choice)
             ends = pieces.inside if pieces is not None else part.ends  # type: ignore[union-attr]
             places = np.where(ends == self.start[j], -1, np.searchsorted(axis.cuts, ends, side="right"))
         else:
@@ -135,7 +136,10 @@ class TreeProgram(ActionProgram):
             self.program.equal(below, 1.0)
             score.append(Expression({variable: float(values[node]) for variable, node in leaves.items()}))
             self.leaves.append(leaves)
-        self._ask_for_a_yes(total(score), values)
+        if self.leaves:
+            self._ask_for_a_yes(total(score), values)
+        else:  # nothing that the person can do makes a difference to a model that says no
+            self.program.at_least(Expression({}), 1.0)
 
     def _below(self, node: int, leaves: dict[int, int]) -> Expression:
         """What arrives at the leaves below a node."""

@@ -7,7 +7,7 @@ place       a value a person may move a feature to, one per cell; staying is one
             those of any other feature are a *set*, sorted by cost, so that the first one left is the cheapest.
 entry       one feature's condition for reaching a leaf: the places ``low`` to ``high`` of an ordered feature, or a row
             ``low`` of ``masks`` (bits) for a set.
-largest     the largest cost of a feature counts; else costs add up (for the root of a sum of squares, they are squares).
+largest     the largest cost of a feature counts; else costs add up (they are squares for the root of a sum of squares).
 """
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
 
@@ -195,7 +195,9 @@ def reachable_leaves(trees: Trees, places: Places, own: Bytes, n_words: int, bud
 
 
 @njit(cache=True, nogil=True)
-def _grow(trees, places, own, n_sets, budget, largest, out_tree, out_node, entry_begin, feature, out_low, out_high, masks):
+def _grow(
+    trees, places, own, n_sets, budget, largest, out_tree, out_node, entry_begin, feature, out_low, out_high, masks
+):
     """Write reachable leaves and their entries; their number, or −1 if there is no room for them.
 
     Walks through each tree with the places that the path has left of each feature, and turns back where none is left or

@@ -9,7 +9,7 @@ A box holds some places of each feature. Three bounds throw boxes away:
   leaf that needs moves of several features is shared out among them by what they cost. The best use of a budget is then
   a knapsack with one choice per feature, and its relaxation has a closed dual. The same dual drops single places.
 
-A box that is left is cut in two where the best leaves of the trees contradict each other most, so that both halves lose.
+A box that is left is cut in two where the best leaves of the trees contradict each other most: both halves lose.
 The depth-first order needs little memory. Sums decide with a tolerance; within it, the votes are added up again in the
 model's own order and precision.
 
@@ -355,9 +355,9 @@ def _trim(places, box, x, spent, cut, largest):
 
 @njit(cache=True, nogil=True)
 def _optimism(places, leaves, box, x, spent, cut, largest, leaf_of):
-    """Sum of the best leaves that the box and the budget allow (−inf if a tree has none), score of the cheapest point,
-    and whether that point is in the best leaf of each tree.
+    """Sum of the best leaves that the box and the budget allow; −inf if a tree has none.
 
+    Returns also the score of the cheapest point, and whether that point is in the best leaf of each tree.
     ``leaf_of`` holds the best leaf of each tree in a larger box, and is moved on.
     """
     begin, cost, home, row = places.begin, places.cost, places.home, places.row
@@ -508,7 +508,7 @@ def _knapsack(places, box, x, budget, missing, won):
 
 @njit(cache=True, nogil=True)
 def _stakes(places, leaves, box, leaf_of, stakes):
-    """What each tree loses without its best leaf: the distance to the next one that the box allows; 0 if none is left."""
+    """What each tree loses without its best leaf: the distance to the next one that the box allows, 0 if none."""
     home, row = places.home, places.row
     box_low, box_high, words = box.low, box.high, box.words
     entry_begin, feature, low, high, masks = leaves.entry_begin, leaves.feature, leaves.low, leaves.high, leaves.masks
@@ -535,8 +535,8 @@ def _stakes(places, leaves, box, leaf_of, stakes):
 def _contradiction(places, leaves, box, leaf_of, from_below, from_above, stakes):
     """Feature and cut where the best leaves contradict each other most: both halves should lose as much as possible.
 
-    The cut is the first place of the upper half of an ordered feature, or a row of ``masks`` for a set. The third number
-    is positive if the upper half, or the places of the mask, lose less.
+    The cut is the first place of the upper half of an ordered feature, or a row of ``masks`` for a set. The third
+    number is positive if the upper half, or the places of the mask, lose less.
     """
     begin, row = places.begin, places.row
     entry_begin, feature, low, high = leaves.entry_begin, leaves.feature, leaves.low, leaves.high
@@ -630,9 +630,9 @@ def _other_place(places, box, x, j, allowed):
     at = places.begin[j]
     best = -1
     for k in range(places.begin[j + 1] - at):
-        if k != x[j] and allowed[at + k] and _has(places, box, j, k):
-            if best < 0 or places.cost[at + k] < places.cost[at + best]:
-                best = k
+        possible = k != x[j] and allowed[at + k] and _has(places, box, j, k)
+        if possible and (best < 0 or places.cost[at + k] < places.cost[at + best]):
+            best = k
     return best
 
 

@@ -174,7 +174,10 @@ class _Person:
         self.costs = np.concatenate([*costs, np.zeros(0)])
         if self.is_root:
             self.costs = np.square(self.costs)
-        ranks = [np.argsort(part, kind="stable") if row >= 0 else np.arange(len(part)) for part, row in zip(costs, setting.row, strict=True)]
+        ranks = [
+            np.argsort(part, kind="stable") if row >= 0 else np.arange(len(part))
+            for part, row in zip(costs, setting.row, strict=True)
+        ]
         self.order = np.concatenate([*ranks, np.zeros(0, dtype=np.int64)]).astype(np.int64)
         self.here = np.array([part.here[i] for part in cells], dtype=np.int64)
         self.bans = np.zeros((0, len(cells)), dtype=np.int32)

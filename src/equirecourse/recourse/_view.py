@@ -120,7 +120,7 @@ def open_model(model: Any, favorable_label: Any = None) -> View:
     if favorable_label is None:
         favorable_label = getattr(final, "favorable_label_", None)
     yes = favorable_index(classes, favorable_label)
-    named = hasattr(model, "feature_names_in_") or isinstance(before, Pipeline) and _chooses_names(before)
+    named = hasattr(model, "feature_names_in_") or (isinstance(before, Pipeline) and _chooses_names(before))
     return View(
         model=model,
         before=before,

@@ -186,7 +186,9 @@ def join(
     threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
     missing_left = np.concatenate([tree.missing_left for tree in trees]).astype(bool)
     categories = {
-        int(root) + node: chosen for root, tree in zip(roots, trees, strict=True) for node, chosen in tree.categories.items()
+        int(root) + node: chosen
+        for root, tree in zip(roots, trees, strict=True)
+        for node, chosen in tree.categories.items()
     }
     known: dict[tuple[Any, ...], int] = {}
     question = np.full(len(left), -1, dtype=np.intp)

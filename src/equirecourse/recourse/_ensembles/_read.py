@@ -79,7 +79,10 @@ def read_ensemble(view: View) -> Ensemble:
 
 
 def tree_view(view: View) -> View:
-    """The view whose inputs are what the trees see: histogram boosting encodes its categories itself, and moves them to the front."""
+    """The view whose inputs are what the trees see.
+
+    Histogram boosting encodes its categories itself, and moves them to the front.
+    """
     encoder: Any = getattr(view.final, "_preprocessor", None)
     if not isinstance(view.final, HistGradientBoostingClassifier) or encoder is None:
         return view
