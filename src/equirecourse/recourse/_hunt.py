@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from equirecourse.actions import total_cost
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._room import Room
+from equirecourse.recourse._scores import MAX_ROWS
 
 __all__ = ["Hunt", "step_over"]
 
@@ -17,7 +18,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-_MAX_ROWS = 40_000  # people shown to the model in one call
 _SECTIONS = 8  # parts into which a bracket is cut in one call
 _BETTER = 1e-12  # relative improvement that is one
 # How much farther than to the boundary to go, relative to the way there. A model may decide differently about the very
@@ -79,10 +79,10 @@ class Hunt:
     def allowed(self, people: Index, own: Array) -> Mask:
         """Who gets a yes after a change that keeps to the action set."""
         good = np.zeros(len(own), dtype=bool)
-        for begin in range(0, len(own), _MAX_ROWS):
+        for begin in range(0, len(own), MAX_ROWS):
             if self.until():
                 break
-            rows = np.arange(begin, min(begin + _MAX_ROWS, len(own)))
+            rows = np.arange(begin, min(begin + MAX_ROWS, len(own)))
             rows = rows[self.problem.respected(people[rows], own[rows])]
             good[rows] = self.problem.accepted(people[rows], own[rows])
         return good

@@ -69,21 +69,11 @@ def tighten(hunt: Hunt, rounds: int) -> Mask:
 def exchange(hunt: Hunt, pool: Array, rng: np.random.Generator, count: int, attempts: Index) -> Mask:
     """Give back some of one feature and, at random, change another instead."""
     attempt = np.repeat(attempts, count)
+    if hunt.problem.aggregate == "max":
+        return _level_out(hunt, pool, rng, attempt)
     n, people, own = len(attempt), hunt.person[attempt], hunt.own[attempt]
     start, room, rows = hunt.room.start[people], hunt.room, np.arange(len(attempt))
     parts = hunt.parts(people, own)
-    if hunt.problem.aggregate == "max":
-        # Only the largest part counts, so all parts go down to a level and others may come up to it for nothing.
-        level = parts.max(axis=1) * rng.uniform(0.3, 1.0, size=n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.fmin(level[:, None] / parts, 1.0)
-        own = np.where(room.ordered, start + share * (own - start), own)
-        taken = rng.random(own.shape) < rng.uniform(0.0, 0.5, size=n)[:, None]
-        own = np.where(taken & room.movable[people], pool[rng.integers(len(pool), size=n)], own)
-        too_far = hunt.parts(people, own)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.fmin(level[:, None] / too_far, 1.0)
-        return hunt.offer(attempt, np.where(room.ordered, start + share * (own - start), own))
     # The dearer a feature, the likelier it is given back: fully, in part, or by one rung.
     with np.errstate(divide="ignore"):
         given = np.argmax(np.log(parts) + rng.gumbel(size=parts.shape), axis=1)
@@ -104,6 +94,18 @@ def exchange(hunt: Hunt, pool: Array, rng: np.random.Generator, count: int, atte
     value = np.select([kind == 0, kind == 1], [borrowed, further], climbed)
     own[rows[able], other[able]] = value[able]
     return hunt.offer(attempt, own)
+
+
+def _level_out(hunt: Hunt, pool: Array, rng: np.random.Generator, attempt: Index) -> Mask:
+    """Where only the largest part counts: all parts go down to a level, and others come up to it for nothing."""
+    n, people, own = len(attempt), hunt.person[attempt], hunt.own[attempt]
+    start, room = hunt.room.start[people], hunt.room
+    level = hunt.parts(people, own).max(axis=1) * rng.uniform(0.3, 1.0, size=n)
+    taken = rng.random(own.shape) < rng.uniform(0.0, 0.5, size=n)[:, None]
+    own = np.where(taken & room.movable[people], pool[rng.integers(len(pool), size=n)], own)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.fmin(level[:, None] / hunt.parts(people, own), 1.0)
+    return hunt.offer(attempt, np.where(room.ordered, start + share * (own - start), own))
 
 
 def bargain(

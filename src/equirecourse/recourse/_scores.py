@@ -11,14 +11,15 @@ from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._room import Room
 from equirecourse.recourse._view import View
 
-__all__ = ["Scores", "measure_scores"]
+__all__ = ["MAX_ROWS", "Scores", "measure_scores"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+MAX_ROWS = 40_000  # people shown to the model in one call
+
 _SAMPLE = 2000  # people who are asked whether scores and decisions agree
-_MAX_ROWS = 40_000  # people shown to the model in one call
 _FEW = 50  # people who are asked whether scores have slopes
 
 
@@ -50,7 +51,11 @@ class Scores:
 
     def values(self, people: Index, own: Array) -> Array:
         """Scores of some people, by position and with repetitions, after a change."""
-        return _straightened(self.problem.view, self.problem.after(people, own)) - self.level
+        values = np.empty(len(own))
+        for begin in range(0, len(own), MAX_ROWS):
+            rows = slice(begin, begin + MAX_ROWS)
+            values[rows] = _straightened(self.problem.view, self.problem.after(people[rows], own[rows]))
+        return values - self.level
 
     def learn(self, people: Index, own: Array) -> None:
         """Take the lowest score of accepted changes, which are close to the boundary, for the level."""
@@ -78,7 +83,7 @@ class _Measured:
     def gradients(self, rows: Index, moves: Array) -> Array:
         """Central differences, as many at a time as fit into one call of the model."""
         out = np.zeros_like(moves)
-        at_once = max(1, _MAX_ROWS // max(2 * len(rows), 1))
+        at_once = max(1, MAX_ROWS // max(2 * len(rows), 1))
         for begin in range(0, len(self._features), at_once):
             features = self._features[begin : begin + at_once]
             shifted = np.broadcast_to(moves, (2, len(features), *moves.shape)).copy()
@@ -118,8 +123,6 @@ def measure_scores(problem: Problem, room: Room) -> Scores | None:
 
 def _straightened(view: View, table: pd.DataFrame) -> Array:
     """Scores; probabilities as log odds, which follow the features more evenly."""
-    if len(table) == 0:
-        return np.empty(0)
     scores = view.scores(table)
     assert scores is not None
     if hasattr(view.model, "decision_function"):

@@ -87,6 +87,7 @@ def search(
     if len(who) == 0:
         return answers
     pool = _accepted_pool(problem)
+    lately = pool[:0]
     end = time.monotonic()
     for begin in range(0, len(who), _PEOPLE):
         people = who[begin : begin + _PEOPLE]
@@ -96,10 +97,10 @@ def search(
         if hints is not None:
             mine = np.isin(hints[0], people)
             hunt.begin(hints[0][mine], hints[1][mine])
-        _hunt(hunt, scores, pool, people)
+        _hunt(hunt, scores, np.vstack([pool, lately]), people)
         answers.own[hunt.person], answers.found[hunt.person] = hunt.own, True
-        # What these found is where the next may begin.
-        pool = np.vstack([pool, problem.actions.carry(room.start[hunt.person], hunt.own)[: _POOL // 10]])
+        # Where these ended up is where the next may begin.
+        lately = problem.actions.carry(room.start[hunt.person], hunt.own)[: _POOL // 10]
         problem.tick(len(people))
     found = np.flatnonzero(answers.found)
     own, good = step_over(problem, room, found, answers.own[found])
@@ -213,11 +214,8 @@ def _one_alone(hunt: Hunt, people: Index) -> None:
     """Move one feature by itself, as far as its range goes, either way; or take another label."""
     room = hunt.room
     rows, feature = np.nonzero(room.movable[people] & room.ordered)
-    who, ends = (
-        np.tile(people[rows], 2),
-        np.concatenate([room.floor[people[rows], feature], room.ceiling[people[rows], feature]]),
-    )
-    feature = np.tile(feature, 2)
+    ends = np.concatenate([room.floor[people[rows], feature], room.ceiling[people[rows], feature]])
+    who, feature = np.tile(people[rows], 2), np.tile(feature, 2)
 
     def path(at: Index, places: Array) -> Array:
         own = room.start[who[at]]
