@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -371,3 +372,22 @@ def test_rules_and_links_equal_brute_force(problem, norm, when, then, linked):
     expected = costs[actions.respected(before, combos) & (scores > 1e-9)].min(initial=np.inf)
     np.testing.assert_allclose(found.costs[0], expected, rtol=1e-6)
     assert found.exact[0]
+
+
+@pytest.mark.parametrize("norm", sorted(NORMS))
+def test_a_missing_number_does_not_stop_the_others(norm):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(100, 3)), columns=list("abc"))
+    y = (X.sum(axis=1) > 0).astype(int)
+    X.loc[::4, "a"] = np.nan
+    model = make_pipeline(SimpleImputer(), LogisticRegression()).fit(X, y)
+    actions = ActionSet.from_frame(X, costs="unit")
+    # Rules that are never broken: they send everybody through the program, and change nothing.
+    always = ActionSet(actions.features, rules=[Rule("b increases", "c >= -9"), Rule("a >= 9", "b >= -9")])
+    found = find_recourse(model, X.head(40), actions=actions, norm=norm)
+    for other in (
+        find_recourse(model, X.head(40), actions=always, norm=norm),
+        find_recourse(model, X.head(40), actions=actions, norm=norm, method="milp"),
+    ):
+        np.testing.assert_array_equal(other.status, found.status)
+        np.testing.assert_allclose(other.costs, found.costs, rtol=1e-6)

@@ -135,7 +135,7 @@ class LinearProgram(ActionProgram):
             if table is not None:
                 moved = own[j] != self.start[j]
                 terms.append(table[int(own[j])] - self.form.at_start[self.person, j] if moved else 0.0)
-            elif end[j] != self.start[j]:
+            elif end[j] != self.start[j] and not np.isnan(end[j]):
                 terms.append(self.form.slopes[j] * (end[j] - self.start[j]))
         return sum(terms) >= -1e-15 * float(np.abs(terms).sum())
 
