@@ -17,9 +17,9 @@ from sklearn.svm import SVC, NuSVC
 from equirecourse import EqualRecourseSVC
 from equirecourse.actions import ActionSet, Feature, Link, Rule
 from equirecourse.recourse import _kernel, _search
+from equirecourse.recourse._kernel._quadric import quadric_of
+from equirecourse.recourse._kernel._smooth import kernel_score
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._quadric import quadric_of
-from equirecourse.recourse._smooth import kernel_score
 from equirecourse.recourse._view import open_model
 
 COSTS = {"a": 1.0, "b": 2.0, "c": 0.5}

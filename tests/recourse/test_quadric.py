@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, NuSVC
 
 from equirecourse import EqualRecourseSVC
-from equirecourse.recourse._quadric import nearest_on_quadric, quadric_of
+from equirecourse.recourse._kernel._quadric import nearest_on_quadric, quadric_of
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
 

@@ -21,11 +21,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from equirecourse.actions import NORMS, ActionSet, Feature, Link, Rule
 from equirecourse.recourse import _search
-from equirecourse.recourse._bargain import cheapest_options
-from equirecourse.recourse._halfspace import cheapest_in_halfspace, price_of
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._room import Room
-from equirecourse.recourse._scores import measure_scores
+from equirecourse.recourse._search._bargain import cheapest_options
+from equirecourse.recourse._search._halfspace import cheapest_in_halfspace, price_of
+from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._scores import measure_scores
 from equirecourse.recourse._view import open_model
 
 few = settings(max_examples=25, deadline=None, derandomize=True)

@@ -15,7 +15,6 @@ from equirecourse._validation import check_finite, check_number
 from equirecourse.actions import NORMS, ActionSet, Feature
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _kernel, _linear, _search, _trees
-from equirecourse.recourse._linear_form import coefficients, is_linear
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._progress import progress_bar
 from equirecourse.recourse._result import STATUSES, Recourse
@@ -167,7 +166,7 @@ def _ask(problem: Problem, method: str) -> tuple[str, Answers, tuple[str, ...]]:
 
 
 def _engine_for(final: Any) -> str:
-    if is_linear(final):
+    if _linear.is_linear(final):
         return "linear"
     if _trees.can_read(final):
         return "trees"
@@ -212,7 +211,7 @@ def _outside(actions: ActionSet, table: pd.DataFrame) -> tuple[str, ...]:
 
 def _is_plain(view: View, X: Any, norm: str) -> bool:
     """Whether people move freely in the very inputs of a linear model, so that one formula answers for all of them."""
-    if norm not in ("l1", "l2", "linf") or view.before is not None or not is_linear(view.final):
+    if norm not in ("l1", "l2", "linf") or view.before is not None or not _linear.is_linear(view.final):
         return False
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind in "fiu"
@@ -223,7 +222,7 @@ def _closed_form(view: View, X: Any, norm: str) -> Recourse:
     scores = np.asarray(view.model.decision_function(X), dtype=np.float64)
     # The larger label wins a score above zero, the smaller one everything else.
     rejected = scores <= 0 if view.sign > 0 else scores > 0
-    slopes = view.sign * coefficients(view.final)
+    slopes = view.sign * _linear.coefficients(view.final)
     costs, direction = _linear.closed_form(scores, slopes, np.ones(len(slopes)), norm)
     reachable = bool(slopes.any())
     if reachable:

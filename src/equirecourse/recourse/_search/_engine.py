@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._hunt import Hunt, step_over
-from equirecourse.recourse._moves import bargain, exchange, revert, shrink, tighten, turn, walk
 from equirecourse.recourse._problem import Answers, Problem
-from equirecourse.recourse._room import Room
-from equirecourse.recourse._scores import Scores, measure_scores
+from equirecourse.recourse._search._hunt import Hunt, step_over
+from equirecourse.recourse._search._moves import bargain, exchange, revert, shrink, tighten, turn, walk
+from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._scores import Scores, measure_scores
 
 __all__ = ["search", "solve"]
 

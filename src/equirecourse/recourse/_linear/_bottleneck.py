@@ -12,8 +12,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from equirecourse.recourse._knapsack import LIST
-from equirecourse.recourse._numbers import CONTINUOUS, LATTICE, order_of
+from equirecourse.recourse._linear._knapsack import LIST
+from equirecourse.recourse._linear._numbers import CONTINUOUS, LATTICE, order_of
 
 __all__ = ["bottleneck"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse.recourse import _linear_milp
-from equirecourse.recourse._bottleneck import bottleneck
-from equirecourse.recourse._knapsack import CONTINUOUS, FIXED, LATTICE, LIST, additive
-from equirecourse.recourse._linear_form import LinearForm, coefficients, read_linear_form
+from equirecourse.recourse._linear import _program
+from equirecourse.recourse._linear._bottleneck import bottleneck
+from equirecourse.recourse._linear._form import LinearForm, coefficients, read_linear_form
+from equirecourse.recourse._linear._knapsack import CONTINUOUS, FIXED, LATTICE, LIST, additive
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._view import View
 
@@ -52,7 +52,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     folded = None if always_milp else _fold_links(problem, form)
     answers = Answers.nothing(problem)
     if folded is None:
-        _ask(problem, form, np.arange(len(problem.start)), _program, answers)
+        _ask(problem, form, np.arange(len(problem.start)), _by_program, answers)
         return answers
     jumps = _jumps(problem, folded)
     _ask(problem, folded, np.flatnonzero(~jumps), _separable, answers)
@@ -60,7 +60,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     hard = np.flatnonzero(jumps | ~answers.proven)
     if len(hard):
         second = Answers.nothing(problem)
-        _ask(problem, form, hard, _program, second)
+        _ask(problem, form, hard, _by_program, second)
         _merge(problem, answers, second, hard)
     return answers
 
@@ -99,8 +99,8 @@ def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[
         answers.proven[i] = second.proven[i] or answers.lower[i] >= best * (1.0 - _TIE)
 
 
-def _program(problem: Problem, form: LinearForm, needs: Array) -> Answers:
-    return _linear_milp.solve(problem, replace(form, scores=-needs))
+def _by_program(problem: Problem, form: LinearForm, needs: Array) -> Answers:
+    return _program.solve(problem, replace(form, scores=-needs))
 
 
 def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:

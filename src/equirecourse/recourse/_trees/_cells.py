@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._partition import Axis
 from equirecourse.recourse._problem import Problem
+from equirecourse.recourse._trees._partition import Axis
 
 __all__ = ["Cells", "cells_of"]
 

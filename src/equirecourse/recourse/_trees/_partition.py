@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from equirecourse.actions import Feature
 from equirecourse.actions._table import decode
-from equirecourse.recourse._ensembles import Ensemble
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._trace import Column, Opaque
+from equirecourse.recourse._trees._ensembles import Ensemble
 from equirecourse.recourse._view import View
 
 __all__ = ["Axis", "partition"]

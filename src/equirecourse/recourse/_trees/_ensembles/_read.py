@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from equirecourse.recourse._ensembles import _boosters, _scikit
-from equirecourse.recourse._ensembles._ensemble import Ensemble
 from equirecourse.recourse._trace import Opaque
+from equirecourse.recourse._trees._ensembles import _boosters, _scikit
+from equirecourse.recourse._trees._ensembles._ensemble import Ensemble
 from equirecourse.recourse._view import View
 
 __all__ = ["can_read", "read_ensemble", "tree_view"]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from equirecourse.recourse._kernel._quadric import dense
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._quadric import dense
-from equirecourse.recourse._room import Room
+from equirecourse.recourse._search._room import Room
 from equirecourse.recourse._trace import Opaque
 
 __all__ = ["InputScore", "InputSurface", "KernelScore", "SeenInputs", "kernel_score", "see_inputs"]

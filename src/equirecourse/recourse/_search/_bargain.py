@@ -36,7 +36,7 @@ def cheapest_options(gains: Array, costs: Array, need: Array, aggregate: str) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from equirecourse.recourse._bargain import cheapest_options
+    >>> from equirecourse.recourse._search._bargain import cheapest_options
     >>> gains, costs = np.array([[[0.0, 2.0], [0.0, 2.0]]]), np.array([[[0.0, 1.0], [0.0, 3.0]]])
     >>> cheapest_options(gains, costs, np.array([2.0]), "sum")
     array([[1, 0]])

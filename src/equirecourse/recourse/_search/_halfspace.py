@@ -53,7 +53,7 @@ def cheapest_in_halfspace(norm: str, slopes: Array, need: Array, low: Array, hig
     Examples
     --------
     >>> import numpy as np
-    >>> from equirecourse.recourse._halfspace import cheapest_in_halfspace
+    >>> from equirecourse.recourse._search._halfspace import cheapest_in_halfspace
     >>> free = np.full((1, 2), np.inf)
     >>> cheapest_in_halfspace("l2", np.array([[3.0, 4.0]]), np.array([25.0]), -free, free, np.ones(2))
     array([[3., 4.]])

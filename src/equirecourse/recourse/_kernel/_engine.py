@@ -13,14 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._descent import Surface
-from equirecourse.recourse._hunt import step_over
+from equirecourse.recourse._kernel._quadric import Quadric, nearest_on_quadric, quadric_of
+from equirecourse.recourse._kernel._smooth import (
+    InputScore,
+    InputSurface,
+    KernelScore,
+    SeenInputs,
+    kernel_score,
+    see_inputs,
+)
 from equirecourse.recourse._problem import Answers, Problem
-from equirecourse.recourse._quadric import Quadric, nearest_on_quadric, quadric_of
-from equirecourse.recourse._room import Room
-from equirecourse.recourse._scores import Scores, measure_scores
-from equirecourse.recourse._search import search
-from equirecourse.recourse._smooth import InputScore, InputSurface, KernelScore, SeenInputs, kernel_score, see_inputs
+from equirecourse.recourse._search._descent import Surface
+from equirecourse.recourse._search._engine import search
+from equirecourse.recourse._search._hunt import step_over
+from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._scores import Scores, measure_scores
 
 __all__ = ["can_read", "solve"]
 

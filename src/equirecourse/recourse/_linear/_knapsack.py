@@ -25,7 +25,16 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from equirecourse.recourse._numbers import CONTINUOUS, FIXED, LATTICE, close, first_at_least, order_of, picked, relaxed
+from equirecourse.recourse._linear._numbers import (
+    CONTINUOUS,
+    FIXED,
+    LATTICE,
+    close,
+    first_at_least,
+    order_of,
+    picked,
+    relaxed,
+)
 
 __all__ = ["CONTINUOUS", "FIXED", "LATTICE", "LIST", "additive"]
 

@@ -12,13 +12,11 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._action_program import ActionProgram, Outcome
-from equirecourse.recourse._cells import Cells, cells_of
-from equirecourse.recourse._ensembles import Ensemble
-from equirecourse.recourse._milp import Expression, total
-from equirecourse.recourse._partition import Axis
+from equirecourse.recourse._milp import ActionProgram, Choice, Expression, Outcome, total
 from equirecourse.recourse._problem import Answers, Problem
-from equirecourse.recourse._program_parts import Choice
+from equirecourse.recourse._trees._cells import Cells, cells_of
+from equirecourse.recourse._trees._ensembles import Ensemble
+from equirecourse.recourse._trees._partition import Axis
 
 __all__ = ["solve"]
 

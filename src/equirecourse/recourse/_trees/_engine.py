@@ -10,13 +10,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from equirecourse.recourse import _tree_milp
-from equirecourse.recourse._cells import Cells, cells_of
-from equirecourse.recourse._ensembles import Ensemble, can_read, read_ensemble, tree_view
-from equirecourse.recourse._partition import Axis, partition
 from equirecourse.recourse._problem import Answers, Problem
-from equirecourse.recourse._tree_person import Leaves, Places, Rules, Trees, lay_out, reachable_leaves
-from equirecourse.recourse._tree_search import Ballot, Stack, first_guess, open_stack, search
+from equirecourse.recourse._trees import _program
+from equirecourse.recourse._trees._cells import Cells, cells_of
+from equirecourse.recourse._trees._ensembles import Ensemble, can_read, read_ensemble, tree_view
+from equirecourse.recourse._trees._partition import Axis, partition
+from equirecourse.recourse._trees._person import Leaves, Places, Rules, Trees, lay_out, reachable_leaves
+from equirecourse.recourse._trees._search import Ballot, Stack, first_guess, open_stack, search
 
 __all__ = ["can_read", "solve"]
 
@@ -55,7 +55,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     axes = partition(problem, ensemble, view)
     own = ensemble.answers(view.inputs(problem.table))
     if always_milp or problem.actions.links:
-        return _tree_milp.solve(problem, ensemble, axes, own)
+        return _program.solve(problem, ensemble, axes, own)
     setting = _Setting.of(problem, ensemble, axes)
     answers = Answers.nothing(problem)
     chunks = [np.arange(i, min(i + _CHUNK, len(own))) for i in range(0, len(own), _CHUNK)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equirecourse.actions import Feature
-from equirecourse.recourse._milp import Expression, Program, total
+from equirecourse.recourse._milp._highs import Expression, Program, total
 
 __all__ = ["Choice", "Pieces", "Range"]
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from equirecourse.actions import ActionSet, Condition
-from equirecourse.recourse._milp import Expression, Program, total
+from equirecourse.recourse._milp._highs import Expression, Program, total
+from equirecourse.recourse._milp._parts import Choice, Pieces, Range
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._program_parts import Choice, Pieces, Range
 
 __all__ = ["ActionProgram", "Outcome"]
 

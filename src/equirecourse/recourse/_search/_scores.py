@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse.recourse._descent import Surface
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._room import Room
+from equirecourse.recourse._search._descent import Surface
+from equirecourse.recourse._search._room import Room
 from equirecourse.recourse._view import View
 
 __all__ = ["MAX_ROWS", "Scores", "measure_scores"]

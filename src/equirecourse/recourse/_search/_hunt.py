@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from equirecourse.actions import total_cost
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._room import Room
-from equirecourse.recourse._scores import MAX_ROWS
+from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._scores import MAX_ROWS
 
 __all__ = ["Hunt", "step_over"]
 

@@ -8,10 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._action_program import ActionProgram, Outcome
-from equirecourse.recourse._milp import Program, total
+from equirecourse.recourse._milp import ActionProgram, Choice, Outcome, Program, total
 from equirecourse.recourse._problem import Answers, Problem
-from equirecourse.recourse._program_parts import Choice
 
 __all__ = ["Form", "solve"]
 

@@ -72,7 +72,7 @@ class Program:
 
     Examples
     --------
-    >>> from equirecourse.recourse._milp import Program
+    >>> from equirecourse.recourse._milp._highs import Program
     >>> program = Program()
     >>> apples, pears = program.whole(0, 10), program.variable(0, 10)
     >>> program.at_least(apples * 2.0 + pears, 7.5)

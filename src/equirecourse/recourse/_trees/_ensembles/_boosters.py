@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._ensembles._ensemble import Ensemble, Tree, join
 from equirecourse.recourse._trace import Opaque
+from equirecourse.recourse._trees._ensembles._ensemble import Ensemble, Tree, join
 
 __all__ = ["lightgbm", "xgboost"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from equirecourse.recourse._ensembles._ensemble import Ensemble, Tree, join
 from equirecourse.recourse._trace import Opaque
+from equirecourse.recourse._trees._ensembles._ensemble import Ensemble, Tree, join
 
 __all__ = ["adaboost", "bagging", "forest", "gradient_boosting", "histogram_boosting", "single_tree"]
 

@@ -13,7 +13,7 @@ A box that is left is cut in two where the best leaves of the trees contradict e
 The depth-first order needs little memory. Sums decide with a tolerance; within it, the votes are added up again in the
 model's own order and precision.
 
-Notation as in ``_tree_person``; ``x`` is the cheapest point of a box, ``cut`` the cost from which on nothing is of use.
+Notation as in ``_person``; ``x`` is the cheapest point of a box, ``cut`` the cost from which on nothing is of use.
 Inner loops unpack the named tuples, and tell ordered features from sets in one line each: handing tuples of arrays to a
 function per entry costs ten times the work itself.
 """
@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from equirecourse.recourse._tree_person import Leaves, Places, first_bit
+from equirecourse.recourse._trees._person import Leaves, Places, first_bit
 
 __all__ = ["Ballot", "Box", "Stack", "first_guess", "open_stack", "search"]
 

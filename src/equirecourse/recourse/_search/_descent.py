@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._halfspace import cheapest_in_halfspace, price_of
+from equirecourse.recourse._search._halfspace import cheapest_in_halfspace, price_of
 
 __all__ = ["Surface", "descend"]
 

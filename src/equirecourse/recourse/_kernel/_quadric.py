@@ -90,7 +90,7 @@ def nearest_on_quadric(A: Array, b: Array, c: Array, *, noise: float = 0.0) -> N
     From the centre of the circle u₁² + u₂² = 4 every direction is as good, which is a hard case:
 
     >>> import numpy as np
-    >>> from equirecourse.recourse._quadric import nearest_on_quadric
+    >>> from equirecourse.recourse._kernel._quadric import nearest_on_quadric
     >>> nearest_on_quadric(np.eye(2), np.zeros((1, 2)), np.array([-4.0])).costs
     array([2.])
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._bargain import cheapest_options
-from equirecourse.recourse._descent import descend
-from equirecourse.recourse._halfspace import cheapest_in_halfspace
-from equirecourse.recourse._hunt import Hunt
-from equirecourse.recourse._scores import Scores
+from equirecourse.recourse._search._bargain import cheapest_options
+from equirecourse.recourse._search._descent import descend
+from equirecourse.recourse._search._halfspace import cheapest_in_halfspace
+from equirecourse.recourse._search._hunt import Hunt
+from equirecourse.recourse._search._scores import Scores
 
 __all__ = ["bargain", "exchange", "revert", "shrink", "tighten", "turn", "walk"]
 

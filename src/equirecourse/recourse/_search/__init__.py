@@ -1,0 +1,5 @@
+"""Anything that predicts: a search for cheap accepted rows that asks the model and believes nothing else."""
+
+from equirecourse.recourse._search._engine import search, solve
+
+__all__ = ["search", "solve"]
