@@ -17,7 +17,7 @@ PAGES = {
     "README.md": 1,
     "docs/index.md": 0,
     "docs/user_guide/actions.md": 12,
-    "docs/user_guide/recourse.md": 6,
+    "docs/user_guide/recourse.md": 7,
     "docs/user_guide/datasets.md": 0,
     "docs/user_guide/metrics.md": 5,
     "docs/user_guide/equalizers.md": 10,

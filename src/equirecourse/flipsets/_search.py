@@ -17,7 +17,7 @@ from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.flipsets._flipset import Change, Flipset, Flipsets
 from equirecourse.flipsets._rounding import rounded
 from equirecourse.flipsets._words import sentence
-from equirecourse.recourse import find_recourse, open_model
+from equirecourse.recourse import Recourse, View, find_recourse, open_model
 
 __all__ = ["flipsets"]
 
@@ -84,14 +84,15 @@ def flipsets(
     view = open_model(model, favorable_label)
     ways: list[Flipset] = []
     ties = itertools.count()
-    first = _solve(model, person, actions, frozenset(), settings)
-    queue = [(first.costs[0], next(ties), frozenset[str](), first)]
-    seen = {frozenset[str]()}
+    nothing = frozenset[str]()
+    first = _solve(view, person, actions, [nothing], settings)
+    queue = [(first.costs[0], next(ties), nothing, first, 0)]
+    seen = {nothing}
     while queue and len(ways) < count:
-        cost, _, frozen, found = heapq.heappop(queue)
-        if not np.isfinite(cost) or found.status[0] == "accepted":
+        cost, _, frozen, found, i = heapq.heappop(queue)
+        if not np.isfinite(cost) or found.status[i] == "accepted":
             continue
-        way = _flipset(view, person, actions, found, norm)
+        way = _flipset(view, person, actions, found, i, norm)
         changed = frozenset(change.feature for change in way.changes if change.cost > 0)
         known = [set(other.features) for other in ways]
         contained = next((other for other in known if other <= set(way.features)), None)
@@ -101,12 +102,13 @@ def flipsets(
             ways = [other for other in ways if other not in dearer or other.cost < way.cost * (1.0 - 1e-9)]
             ways.append(way)
         # The next ones leave at least one of these features alone.
-        for name in sorted(changed if contained is None else contained & changed):
-            further = frozen | {name}
-            if further not in seen:
-                seen.add(further)
-                result = _solve(model, person, actions, further, settings)
-                heapq.heappush(queue, (result.costs[0], next(ties), further, result))
+        further = [frozen | {name} for name in sorted(changed if contained is None else contained & changed)]
+        further = [names for names in further if names not in seen]
+        if further:
+            seen.update(further)
+            result = _solve(view, person, actions, further, settings)
+            for place, names in enumerate(further):
+                heapq.heappush(queue, (result.costs[place], next(ties), names, result, place))
     scores = view.scores(person)
     return Flipsets(
         ways=tuple(sorted(ways, key=lambda way: way.cost)),
@@ -131,20 +133,20 @@ def _one_row(x: Any, actions: ActionSet) -> pd.DataFrame:
 
 
 def _solve(
-    model: Any, person: pd.DataFrame, actions: ActionSet, frozen: frozenset[str], settings: dict[str, Any]
-) -> Any:
-    """Cheapest action that leaves some features alone."""
-    for name in frozen:
-        actions = actions.replace(name, change="no")
+    view: View, person: pd.DataFrame, actions: ActionSet, frozen: list[frozenset[str]], settings: dict[str, Any]
+) -> Recourse:
+    """Cheapest actions that leave some features alone: one question about the same person for each set of them."""
+    mask = np.array([[feature.name in names for feature in actions] for names in frozen])
+    people = person.iloc[np.zeros(len(frozen), dtype=int)]
     with warnings.catch_warnings():
         # The result says it: a way that was not found is not shown.
         warnings.simplefilter("ignore", NoRecourseWarning)
-        return find_recourse(model, person, actions=actions, **settings)
+        return find_recourse(view, people, actions=actions, frozen=mask, **settings)
 
 
-def _flipset(view: Any, person: pd.DataFrame, actions: ActionSet, found: Any, norm: str) -> Flipset:
+def _flipset(view: View, person: pd.DataFrame, actions: ActionSet, found: Recourse, i: int, norm: str) -> Flipset:
     start = actions.encode(person)
-    own = rounded(view, person, actions, start, actions.own(person, found.counterfactuals))
+    own = rounded(view, person, actions, start, actions.own(person, found.counterfactuals.iloc[[i]]))
     after = actions.decode(person, start, own)
     parts = actions.costs(norm, start, own)[0]
     ends = actions.carry(start, own)
@@ -161,7 +163,7 @@ def _flipset(view: Any, person: pd.DataFrame, actions: ActionSet, found: Any, no
         changes=tuple(changes),
         cost=float(total_cost(norm, parts)),
         score=float("nan") if scores is None else float(scores[0]),
-        exact=bool(found.exact[0]),
+        exact=bool(found.exact[i]),
         person=after.iloc[0],
     )
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_finite, check_number
 from equirecourse.actions import NORMS, ActionSet, Feature
@@ -40,6 +39,7 @@ def find_recourse(
     method: str = "auto",
     favorable_label: Any = None,
     background: Any = None,
+    frozen: Any = None,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
@@ -69,6 +69,8 @@ def find_recourse(
         The label that means yes; by default the model's ``favorable_label_``, or else the larger label.
     background : table, optional
         People among whom a search looks for accepted ones to start from; by default ``X``.
+    frozen : array of bool, shape (n_people, n_features), optional
+        What each person leaves alone on top of what the action set forbids, by feature in the order of ``actions``.
     time_limit : float, optional
         Seconds per person. When they are over, the status is "unknown" and the best action so far is kept.
     n_jobs : int, optional
@@ -111,9 +113,7 @@ def find_recourse(
     limit = np.inf if time_limit is None else check_number(time_limit, name="time_limit", low=1e-9)
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
     view = open_model(model, favorable_label)
-    if hasattr(model, "fit"):
-        check_is_fitted(model)
-    if actions is None and method in ("auto", "linear") and _is_plain(view, X, norm):
+    if actions is None and frozen is None and method in ("auto", "linear") and _is_plain(view, X, norm):
         return _closed_form(view, X, norm)
     if actions is None:
         actions = _everything(X)
@@ -123,7 +123,9 @@ def find_recourse(
     rejected = ~view.accepts(table)
     pool = table if background is None else actions.table(background)
     with progress_bar(int(rejected.sum()), progress) as tick:
-        problem = Problem(view, actions, norm, table[rejected], pool, limit, seed, n_jobs, tick)
+        held = _frozen(frozen, len(table), actions)
+        held = None if held is None else held[rejected]
+        problem = Problem(view, actions, norm, table[rejected], pool, limit, seed, n_jobs, tick, held)
         if len(problem.table) == 0:
             name, answers = method, Answers.nothing(problem)
         else:
@@ -193,6 +195,18 @@ def _check_numbers(table: pd.DataFrame, actions: ActionSet) -> None:
     numeric = [name for name in names if table[name].dtype.kind in "fiub"]
     values = table[numeric].to_numpy(dtype=np.float64)
     check_finite(np.where(np.isnan(values), 0.0, values), numeric)
+
+
+def _frozen(frozen: Any, n_people: int, actions: ActionSet) -> Mask | None:
+    if frozen is None:
+        return None
+    mask = np.asarray(frozen)
+    if mask.dtype != bool or mask.shape != (n_people, len(actions)):
+        raise ValueError(
+            f"frozen must be True or False for each of {n_people} people and {len(actions)} features, got an array of "
+            f"{mask.dtype} of shape {mask.shape}."
+        )
+    return mask
 
 
 def _outside(actions: ActionSet, table: pd.DataFrame) -> tuple[str, ...]:

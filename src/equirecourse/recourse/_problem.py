@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -73,6 +73,8 @@ class Problem:
         For engines that draw random numbers.
     tick : callable
         Called with a number of people each time that many are done.
+    frozen : ndarray of bool, shape (n_people, n_features), or None
+        What a person leaves alone although the action set would allow it.
     """
 
     view: View
@@ -84,6 +86,7 @@ class Problem:
     seed: int = 0
     n_jobs: int | None = None
     tick: Callable[[int], Any] = field(default=lambda _: None, repr=False)
+    frozen: Mask | None = None
 
     @cached_property
     def start(self) -> Array:
@@ -93,7 +96,10 @@ class Problem:
     @cached_property
     def reach(self) -> tuple[Array, Array]:
         """Lowest and highest value a person may move each feature to; low > high where nowhere."""
-        return self.actions.reach(self.start)
+        low, high = self.actions.reach(self.start)
+        if self.frozen is not None:
+            low[self.frozen], high[self.frozen] = np.inf, -np.inf
+        return low, high
 
     @cached_property
     def grids(self) -> list[Array | None]:
@@ -127,8 +133,13 @@ class Problem:
         return self.view.accepts(self.after(people, own))
 
     def respected(self, people: Any, own: Array) -> Mask:
-        """Whether a change of some people keeps to the action set."""
-        return self.actions.respected(self.start[np.asarray(people)], own)
+        """Whether a change of some people keeps to the action set, and to what they leave alone."""
+        people = np.asarray(people)
+        start = self.start[people]
+        keeps = self.actions.respected(start, own)
+        if self.frozen is not None:
+            keeps &= ~(self.frozen[people] & (own != start) & ~np.isnan(start)).any(axis=1)
+        return keeps
 
     def costs(self, people: Any, own: Array) -> Array:
         """Cost of a change of some people."""
@@ -136,7 +147,6 @@ class Problem:
 
     def take(self, people: Any) -> Problem:
         """The same question for some of the people."""
-        return Problem(
-            self.view, self.actions, self.norm, self.table.iloc[np.asarray(people)], self.background,
-            self.time_limit, self.seed, self.n_jobs, self.tick,
-        )  # fmt: skip
+        people = np.asarray(people)
+        frozen = None if self.frozen is None else self.frozen[people]
+        return replace(self, table=self.table.iloc[people], frozen=frozen)

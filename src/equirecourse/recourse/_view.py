@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import favorable_index
 from equirecourse.actions import ActionSet
@@ -38,6 +39,8 @@ class View:
         What the model's own score is multiplied by, so that more is better.
     as_array : bool
         Whether the model wants arrays, because it was not fitted on named columns.
+    memory : dict
+        What an engine found out about the model and may need again, should it be asked a second time.
     """
 
     model: Any
@@ -46,6 +49,7 @@ class View:
     favorable: Any
     sign: float
     as_array: bool
+    memory: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def accepts(self, table: pd.DataFrame) -> NDArray[np.bool_]:
         """Who gets a yes."""
@@ -91,7 +95,12 @@ class View:
 
 
 def open_model(model: Any, favorable_label: Any = None) -> View:
-    """Take a fitted classifier apart; one sentence if it is not one, or not fitted, or has not two labels."""
+    """Take a fitted classifier apart; one sentence if it is not one, or not fitted, or has not two labels.
+
+    What is taken apart already is returned as it is: whoever asks several questions about a model opens it once.
+    """
+    if isinstance(model, View):
+        return model
     if not hasattr(model, "predict"):
         raise ValueError(
             f"Recourse needs a fitted classifier with a predict method, and {type(model).__name__} has none."
@@ -117,6 +126,8 @@ def open_model(model: Any, favorable_label: Any = None) -> View:
         raise ValueError(
             f"Recourse needs a classifier with two labels; {type(model).__name__} has {len(classes)} of them."
         )
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
     if favorable_label is None:
         favorable_label = getattr(final, "favorable_label_", None)
     yes = favorable_index(classes, favorable_label)

@@ -14,9 +14,11 @@ from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._trees import _program
 from equirecourse.recourse._trees._cells import Cells, cells_of
 from equirecourse.recourse._trees._ensembles import Ensemble, can_read, read_ensemble, tree_view
+from equirecourse.recourse._trees._greedy import first_guess
 from equirecourse.recourse._trees._partition import Axis, partition
 from equirecourse.recourse._trees._person import Leaves, Places, Rules, Trees, lay_out, reachable_leaves
-from equirecourse.recourse._trees._search import Ballot, Stack, first_guess, open_stack, search
+from equirecourse.recourse._trees._points import Ballot, Stack
+from equirecourse.recourse._trees._search import open_stack, search
 
 __all__ = ["can_read", "solve"]
 

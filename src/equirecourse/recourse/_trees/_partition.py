@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.actions import Feature
+from equirecourse.actions import ActionSet, Feature
 from equirecourse.actions._table import decode
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._trace import Column, Opaque
@@ -21,6 +21,7 @@ Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 _FAR = 1e30  # beyond any threshold, and far from the end of float32
+_NARROW = 1024  # floating-point numbers on either side of a guess
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,33 @@ def partition(problem: Problem, ensemble: Ensemble, view: View) -> list[Axis]:
     """
     owners = _owners(problem, ensemble, view)
     probe = _Probe(problem, ensemble, view)
+    known = problem.view.memory.get("partition")
+    if known is not None and known.serves(problem, probe):
+        return list(known.axes)
     cuts = probe.switches(
         [own if feature.is_number else _NONE for own, feature in zip(owners, problem.actions, strict=True)]
     )
-    return [
+    axes = [
         probe.number_axis(j, owners[j], cuts[j]) if feature.is_number else probe.label_axis(j, owners[j])
         for j, feature in enumerate(problem.actions)
     ]
+    problem.view.memory["partition"] = _Known(problem.actions, probe.lowest, probe.highest, axes)
+    return axes
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A partition, and what it depends on besides the model."""
+
+    actions: ActionSet
+    lowest: Array
+    highest: Array
+    axes: list[Axis]
+
+    def serves(self, problem: Problem, probe: _Probe) -> bool:
+        """Whether it holds for another problem of the same model."""
+        same = np.array_equal(self.lowest, probe.lowest) and np.array_equal(self.highest, probe.highest)
+        return self.actions is problem.actions and same
 
 
 _NONE = np.zeros(0, dtype=np.intp)
@@ -100,7 +121,7 @@ def _owners(problem: Problem, ensemble: Ensemble, view: View) -> list[Ints]:
     """For each feature, the questions whose answers change with it."""
     actions = problem.actions
     carried = {link.target for link in actions.links}
-    low, high = problem.reach
+    low, high = actions.reach(problem.start)
     moves = [(low[:, j] <= high[:, j]).any() or feature.name in carried for j, feature in enumerate(actions)]
     place = {name: j for j, feature in enumerate(actions) for name in feature.table_columns}
     categorical = {int(ensemble.column[q]) for q, chosen in enumerate(ensemble.categories) if chosen is not None}
@@ -156,12 +177,44 @@ class _Probe:
         at_low = self._answers(rows, columns, asked, low)
         turns = (at_low != self._answers(rows, columns, asked, high)) & (low < high)
         high = np.where(turns, high, low)
+        # Most steps before trees are affine: a guess from two points leaves a narrow bracket, where it is one.
+        guess = _rank(self._guess(rows, columns, asked))
+        for side in (guess - _NARROW, guess + _NARROW) if self.view.before is not None else ():
+            side = np.clip(side, low, high)
+            same = self._answers(rows, columns, asked, side) == at_low
+            low, high = np.where(same & turns, side, low), np.where(same | ~turns, high, side)
         while (low + 1 < high).any():
             middle = (low >> 1) + (high >> 1) + (low & high & 1)  # the difference may be more than an int64 holds
             same = self._answers(rows, columns, asked, middle) == at_low
             low, high = np.where(same & turns, middle, low), np.where(same | ~turns, high, middle)
         found = np.where(turns, _unrank(high), np.nan)
         return [found[columns == j] for j in range(len(sizes))]
+
+    def _guess(self, rows: Ints, columns: Ints, asked: Ints) -> Array:
+        """Where each answer would turn if what the trees see were an affine function of the number."""
+        if len(rows) == 0:
+            return np.zeros(0)
+        here = np.nan_to_num(self.problem.start[0, columns])
+        there = here + np.maximum(1.0, np.abs(here))
+        seen = []
+        for at in (here, there):
+            changed = np.full((rows.max() + 1, len(self.lowest)), np.nan)
+            changed[rows, columns] = at
+            seen.append(self.inputs(changed)[rows, self.ensemble.column[asked]])
+        with np.errstate(all="ignore"):
+            wanted = _unrank(self._input_turns(asked))
+            guess = here + (wanted - seen[0]) * ((there - here) / (seen[1] - seen[0]))
+        return np.asarray(np.where(np.isfinite(guess), guess, here))
+
+    def _input_turns(self, asked: Ints) -> NDArray[np.int64]:
+        """The first input of a tree with another answer to a question, by bisection without the steps before."""
+        low, high = (np.full(len(asked), int(_rank(np.array([end]))[0])) for end in (-_FAR, _FAR))
+        at_low = self.ensemble.goes_left(asked, _unrank(low))
+        while (low + 1 < high).any():
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            same = self.ensemble.goes_left(asked, _unrank(middle)) == at_low
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        return high
 
     def _answers(self, rows: Ints, columns: Ints, asked: Ints, ranks: NDArray[np.int64]) -> Mask:
         values = _unrank(ranks)
@@ -220,8 +273,8 @@ class _Probe:
 
 
 def _range(problem: Problem) -> tuple[Array, Array]:
-    """Lowest and highest value that anybody has or can reach, by feature."""
-    low, high = problem.reach
+    """Lowest and highest value that anybody has or can reach, by feature, whatever they leave alone."""
+    low, high = problem.actions.reach(problem.start)
     movable = low <= high
     lowest = np.fmin.reduce(np.vstack([problem.start, np.where(movable, low, np.nan)]), axis=0, initial=np.inf)
     highest = np.fmax.reduce(np.vstack([problem.start, np.where(movable, high, np.nan)]), axis=0, initial=-np.inf)
