@@ -3,6 +3,16 @@
 from equirecourse.recourse._boundary import BoundaryCosts, boundary_costs
 from equirecourse.recourse._dispatch import find_recourse
 from equirecourse.recourse._result import Recourse
+from equirecourse.recourse._surrogate import SurrogateRecourse, Surrogates
 from equirecourse.recourse._view import View, open_model
 
-__all__ = ["BoundaryCosts", "Recourse", "View", "boundary_costs", "find_recourse", "open_model"]
+__all__ = [
+    "BoundaryCosts",
+    "Recourse",
+    "SurrogateRecourse",
+    "Surrogates",
+    "View",
+    "boundary_costs",
+    "find_recourse",
+    "open_model",
+]

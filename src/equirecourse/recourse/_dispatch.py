@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from equirecourse.recourse import _kernel, _linear, _search, _trees
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._progress import progress_bar
 from equirecourse.recourse._result import STATUSES, Recourse
+from equirecourse.recourse._surrogate import SurrogateRecourse
 from equirecourse.recourse._trace import Opaque
 from equirecourse.recourse._view import View, open_model
 
@@ -27,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 ACCEPTED, FOUND, INFEASIBLE, UNKNOWN = range(len(STATUSES))
 
-METHODS = ("auto", "linear", "trees", "kernel", "search", "milp")
+METHODS = ("auto", "linear", "trees", "kernel", "search", "milp", "surrogate")
 
 
 def find_recourse(
@@ -62,9 +64,10 @@ def find_recourse(
     norm : {"l1", "l2", "linf", "max_shift", "log_shift"}, default="l2"
         How the changes of several features add up: sum, root of the sum of squares, largest; or, in percentiles of the
         people the action set was made from, the largest shift or the sum of log shifts.
-    method : {"auto", "linear", "trees", "kernel", "search", "milp"}, default="auto"
+    method : {"auto", "linear", "trees", "kernel", "search", "milp", "surrogate"}, default="auto"
         The engine; "auto" takes the most exact one for the model. "milp" solves a mixed-integer program per person
-        where others are faster, as an independent check.
+        where others are faster, as an independent check. "surrogate" estimates the costs by local linear functions, as
+        the paper's Algorithm 2 does: prices of an action set count, and what cannot change; limits do not.
     favorable_label : label, optional
         The label that means yes; by default the model's ``favorable_label_``, or else the larger label.
     background : table, optional
@@ -117,6 +120,8 @@ def find_recourse(
         return _closed_form(view, X, norm)
     if actions is None:
         actions = _everything(X)
+    if method == "surrogate":
+        return _by_surrogates(view, X, actions, norm, frozen, background, n_jobs, seed)
     table = actions.table(X)
     _check_numbers(table, actions)
     notes = _outside(actions, table)
@@ -249,6 +254,25 @@ def _closed_form(view: View, X: Any, norm: str) -> Recourse:
         return _laid_out(X, moved, rejected & (not reachable))
 
     return Recourse(costs, "linear", np.ones(len(costs), dtype=bool), costs, norm, (), codes, people)
+
+
+# --- surrogates ------------------------------------------------------------------------------------------------------
+
+
+def _by_surrogates(
+    view: View, X: Any, actions: ActionSet, norm: str, frozen: Any, background: Any, n_jobs: int | None, seed: int
+) -> Recourse:
+    if frozen is not None:
+        raise ValueError("method='surrogate' estimates distances and knows no frozen features; use another method.")
+    table = actions.table(X)
+    price = {feature.name: feature.cost if feature.mutable else np.inf for feature in actions if feature.is_number}
+    prices = [price.get(name, np.inf) for name in table.columns]
+    if not np.isfinite(prices).any():
+        raise ValueError("method='surrogate' needs a column of numbers that can change, and the action set has none.")
+    surrogates = SurrogateRecourse(n_jobs=n_jobs, random_state=seed)
+    surrogates.fit(view, table if background is None else actions.table(background))
+    found = surrogates.find(view, table, prices=prices, norm=norm)
+    return found if hasattr(X, "columns") else replace(found, _people=lambda: found.counterfactuals.to_numpy())
 
 
 # --- the result ------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Recourse:
     costs : ndarray of shape (n_people,)
         What the action costs. 0 for accepted people; infinite for those without an action.
     method : str
-        The engine: "linear", "trees", "kernel" or "search".
+        The engine: "linear", "trees", "kernel", "search" or "surrogate".
     exact : ndarray of bool, shape (n_people,)
         Whether it is proven that no action costs less. Where it is not, the cost is an upper bound.
     lower_bounds : ndarray of shape (n_people,)
@@ -70,7 +70,7 @@ class Recourse:
 
         "accepted": the model says yes already. "found": here is an action that it accepts. "infeasible": proven that
         there is none. "unknown": time ran out, or a search that proves nothing found nothing; ``costs`` holds the
-        cost of the best action found, if any.
+        cost of the best action found, if any. Surrogates estimate a cost and look for no action: "unknown" as well.
         """
         return np.array(STATUSES)[self._codes]
 
@@ -82,7 +82,7 @@ class Recourse:
     @property
     def has_action(self) -> Mask:
         """For whom there is a row in ``counterfactuals``: accepted people, who need none, and those with an action."""
-        return np.isfinite(self.costs)
+        return ~self.rejected if self.method == "surrogate" else np.isfinite(self.costs)
 
     @cached_property
     def counterfactuals(self) -> Any:
@@ -109,9 +109,9 @@ class Recourse:
     def _summary(self) -> str:
         numbers = np.bincount(self._codes, minlength=len(STATUSES))
         counts = [f"{number} {name}" for name, number in zip(STATUSES, numbers, strict=True) if number]
-        found = self.rejected & self.has_action
+        found = self.rejected & np.isfinite(self.costs)
         cost = f", mean cost {self.costs[found].mean():.4g} of {int(found.sum())}" if found.any() else ""
         kind = " exact" if found.any() and self.exact[found].all() else ""
         if found.any() and not kind:
-            kind = f", {int(self.exact[found].sum())} of them exact"
+            kind = f", {int(self.exact[found].sum())} of them exact" if self.method != "surrogate" else ", estimated"
         return f"{', '.join(counts) or 'nobody'}; method={self.method!r}, norm={self.norm!r}{cost}{kind}"

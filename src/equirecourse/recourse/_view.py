@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -62,9 +63,25 @@ class View:
         people = self._dressed(table)
         if hasattr(self.model, "decision_function"):
             return self.sign * np.asarray(self.model.decision_function(people), dtype=np.float64).reshape(len(table))
-        if hasattr(self.model, "predict_proba"):
-            return np.asarray(self.model.predict_proba(people), dtype=np.float64)[:, 1 if self.sign > 0 else 0]
-        return None
+        return self.chances(table)
+
+    def chances(self, table: pd.DataFrame) -> Array | None:
+        """The probability of a yes, None if the model has none."""
+        if not hasattr(self.model, "predict_proba"):
+            return None
+        return np.asarray(self.model.predict_proba(self._dressed(table)), dtype=np.float64)[:, int(self.sign > 0)]
+
+    @property
+    def level(self) -> float:
+        """The probability of a yes from which on the model says it: 0.5, or a threshold that it was given."""
+        if not isinstance(self.model, FixedThresholdClassifier | TunedThresholdClassifierCV):
+            return 0.5
+        threshold: Any = getattr(self.model, "best_threshold_", getattr(self.model, "threshold", "auto"))
+        if threshold == "auto" or self.model.response_method == "decision_function":
+            return 0.5
+        positive = getattr(self.model, "pos_label", None)
+        is_yes = self.sign > 0 if positive is None else positive == self.favorable
+        return float(threshold) if is_yes else 1.0 - float(threshold)
 
     def inputs(self, table: pd.DataFrame) -> Array:
         """What the last estimator sees of these people."""

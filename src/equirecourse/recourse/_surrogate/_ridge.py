@@ -1,0 +1,154 @@
+"""Weighted ridge regressions of the same rows for many people at once, each with weights of their own.
+
+Notation: Z are the rows (standardised samples), t their targets, π the weights of one person; ``gram`` is
+Σ π (z − z̄)(z − z̄)ᵀ and ``moment`` is Σ π (z − z̄)(t − t̄), with the person's own weighted means z̄ and t̄. The ridge
+regression with an intercept that is not shrunk solves (gram + αI) w = moment. All that a person needs are sums over
+rows with their weights: one matrix product for a chunk of people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SELECTIONS", "Fits", "Rows", "fit_ridges"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+SELECTIONS = ("weights", "forward", "none")
+
+_PAIRS = 64_000_000  # numbers in the table of products of two columns, from which on it is not made
+
+
+@dataclass(frozen=True)
+class Fits:
+    """One linear function per person: ``intercepts + coefficients · z``; zero where a feature was not chosen."""
+
+    coefficients: Array
+    intercepts: Array
+
+    def values(self, Z: Array) -> Array:
+        """The functions at as many points, each at its own."""
+        return np.asarray(self.intercepts + np.einsum("ij,ij->i", self.coefficients, Z))
+
+
+class Rows:
+    """Rows to be regressed on, with what all regressions share."""
+
+    def __init__(self, Z: Array, targets: Array) -> None:
+        self.Z, self.targets = Z, targets
+        self.squares = np.einsum("ij,ij->i", Z, Z)
+        d = Z.shape[1]
+        self.upper = np.triu_indices(d)
+        # With few columns the products of all pairs of them fit into memory, and one product with it serves everybody.
+        self.pairs = Z[:, self.upper[0]] * Z[:, self.upper[1]] if len(self.upper[0]) * len(Z) <= _PAIRS else None
+
+    def weights(self, people: Array, width: float) -> Array:
+        """Exponential kernel of the Euclidean distance; the nearest row of each person has weight 1.
+
+        Without that scale a person far from all rows has no weights to speak of: the ridge alone decides, and the
+        distance explodes.
+        """
+        distance = self.squares - 2.0 * (people @ self.Z.T)  # but for |person|², which is the same for all rows
+        distance -= distance.min(axis=1, keepdims=True)
+        distance *= -0.5 / width**2
+        return np.asarray(np.exp(distance, out=distance))
+
+    def sums(self, weights: Array) -> tuple[Array, Array, Array, Array]:
+        """Weighted means of the rows and targets, gram and moment of each person."""
+        Z, t = self.Z, self.targets
+        n, d = len(weights), Z.shape[1]
+        total = weights.sum(axis=1)
+        mean = weights @ Z / total[:, None]
+        target = weights @ t / total
+        moment = (weights * t) @ Z - (total * target)[:, None] * mean
+        gram = np.empty((n, d, d))
+        if self.pairs is not None:
+            products = weights @ self.pairs
+            gram[:, self.upper[0], self.upper[1]] = products
+            gram[:, self.upper[1], self.upper[0]] = products
+        else:
+            for i in range(n):
+                gram[i] = (Z * weights[i][:, None]).T @ Z
+        gram -= total[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        return mean, target, gram, moment
+
+
+def fit_ridges(rows: Rows, people: Array, width: float, alpha: float, n_features: int, selection: str) -> Fits:
+    """Fit one weighted ridge regression per person, on the features chosen for that person.
+
+    Parameters
+    ----------
+    rows : Rows
+        Samples and their targets.
+    people : ndarray of shape (n_people, n_columns)
+        Whose neighbourhoods count, standardised as the samples are.
+    width : float
+        Of the kernel.
+    alpha : float
+        Of the ridge.
+    n_features : int
+        How many features to choose.
+    selection : {"weights", "forward", "none"}
+        The largest weights of the ridge regression on all features; the features that reduce the weighted sum of
+        squares most, one after the other; or all of them.
+
+    Returns
+    -------
+    Fits
+        One function per person.
+    """
+    mean, target, gram, moment = rows.sums(rows.weights(people, width))
+    n, d = mean.shape
+    k = min(n_features, d)
+    if selection == "none" or k == d:
+        coefficients = _solve(gram, moment, alpha)
+    else:
+        if selection == "weights":
+            chosen = np.argsort(-np.abs(_solve(gram, moment, alpha)), axis=1, kind="stable")[:, :k]
+        else:
+            chosen = _forward(gram, moment, k)
+        chosen = np.sort(chosen, axis=1)
+        every = np.arange(n)[:, None]
+        small = gram[every[:, :, None], chosen[:, :, None], chosen[:, None, :]]
+        coefficients = np.zeros((n, d))
+        coefficients[every, chosen] = _solve(small, moment[every, chosen], alpha)
+    return Fits(coefficients, target - np.einsum("ij,ij->i", coefficients, mean))
+
+
+def _solve(gram: Array, moment: Array, alpha: float) -> Array:
+    ridged = gram + alpha * np.eye(gram.shape[1])
+    return np.asarray(np.linalg.solve(ridged, moment[:, :, None])[:, :, 0], dtype=np.float64)
+
+
+def _forward(gram: Array, moment: Array, k: int) -> Index:
+    """Least squares, one feature more at a time: the one that explains most of what is left.
+
+    Each step takes the direction of the chosen feature out of all others (a pivoted Cholesky factorisation), after
+    which the gain of a feature is (moment left)² ÷ (variance left).
+    """
+    n, d = moment.shape
+    every = np.arange(n)
+    variance, left = np.einsum("ijj->ij", gram).copy(), moment.copy()
+    smallest = 1e-12 * variance
+    factor = np.zeros((n, k, d))
+    chosen = np.empty((n, k), dtype=np.intp)
+    free = np.ones((n, d), dtype=bool)
+    for step in range(k):
+        gains = np.where(free & (variance > smallest), left**2 / np.maximum(variance, 1e-300), -1.0)
+        gains = np.where(free & (gains < 0), -0.5, gains)  # better a feature that adds nothing than one taken twice
+        best = gains.argmax(axis=1)
+        chosen[:, step] = best
+        free[every, best] = False
+        pivot = np.sqrt(np.maximum(variance[every, best], 1e-300))
+        row = (gram[every, best] - np.einsum("is,isj->ij", factor[every, :, best], factor)) / pivot[:, None]
+        usable = variance[every, best] > smallest[every, best]
+        row = np.where(usable[:, None], row, 0.0)
+        share = np.where(usable, left[every, best] / pivot, 0.0)
+        factor[:, step] = row
+        variance -= row**2
+        left -= share[:, None] * row
+    return chosen
