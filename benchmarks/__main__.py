@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [speed] [recourse] [real-gaps] [--quick]``; all of them by default."""
+"""Run the benchmarks: ``python -m benchmarks [NAME ...] [--quick]``; all of them by default."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import scipy
 import sklearn
 
 import equirecourse
-from benchmarks import real_gaps, recourse, speed
+from benchmarks import black_boxes, real_gaps, recourse, speed
 
-BENCHMARKS = {"speed": speed.main, "recourse": recourse.main, "real-gaps": real_gaps.main}
+BENCHMARKS = {
+    "speed": speed.main,
+    "recourse": recourse.main,
+    "real-gaps": real_gaps.main,
+    "black-boxes": black_boxes.main,
+}
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
 parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], help="which ones; all by default")

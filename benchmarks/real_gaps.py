@@ -69,6 +69,11 @@ class Case:
     needs_folder: bool = False
 
 
+def data_folder() -> str | None:
+    """Where the data sets are that may not be redistributed, None if nobody said."""
+    return os.environ.get("EQUIRECOURSE_DATA") or None
+
+
 def credit(group: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     data = load_credit(paper=True)
     return data.data, np.asarray(data.target), np.asarray(data.sensitive_features[group])
@@ -158,7 +163,7 @@ def main(quick: bool = False) -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     print("Held-out people, mean over splits; gaps in units of what the model sees (standard deviations)")
     for case in CASES[:1] if quick else CASES:
-        if case.needs_folder and not os.environ.get("EQUIRECOURSE_DATA"):
+        if case.needs_folder and not data_folder():
             print(f"\n{case.name}: left out, its data may not be redistributed (set EQUIRECOURSE_DATA)")
             continue
         runs = run(case, range(1 if quick else 3), n_jobs=2)

@@ -1,7 +1,7 @@
 """Measure, explain and equalise recourse across groups, in any scikit-learn model."""
 
 from equirecourse.actions import ActionSet
-from equirecourse.equalize import EqualRecourseLinear, EqualRecourseSVC, recourse_frontier
+from equirecourse.equalize import EqualRecourseLinear, EqualRecourseSVC, RecourseReweighting, recourse_frontier
 from equirecourse.flipsets import flipsets
 from equirecourse.metrics import RecourseFrame, recourse_gap
 from equirecourse.recourse import find_recourse
@@ -11,6 +11,7 @@ __all__ = [
     "EqualRecourseLinear",
     "EqualRecourseSVC",
     "RecourseFrame",
+    "RecourseReweighting",
     "find_recourse",
     "flipsets",
     "recourse_frontier",

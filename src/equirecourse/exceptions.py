@@ -5,7 +5,13 @@ Invalid input is a plain :class:`ValueError` with one sentence; only what deserv
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ConvergenceWarning", "NoRecourseWarning", "SmallGroupWarning", "UndefinedRecourseWarning"]
+__all__ = [
+    "ConvergenceWarning",
+    "NoRecourseWarning",
+    "PlainModelWarning",
+    "SmallGroupWarning",
+    "UndefinedRecourseWarning",
+]
 
 
 class NoRecourseWarning(UserWarning):
@@ -21,3 +27,7 @@ class UndefinedRecourseWarning(UserWarning):
 
 class SmallGroupWarning(UserWarning):
     """A group has too few rejected people to be balanced, and was left out of the balance."""
+
+
+class PlainModelWarning(UserWarning):
+    """A method found no gap that it could close within its budget, and the plain model was kept."""

@@ -128,6 +128,39 @@ class ActionSet(Matrix):
     # --- making one ------------------------------------------------------------------------------------------------
 
     @classmethod
+    def free(cls, X: Any, *, costs: str = "std") -> ActionSet:
+        """Let every column change, without limits: distances, not advice.
+
+        Parameters
+        ----------
+        X : table of shape (n_people, n_columns)
+            People.
+        costs : {"std", "unit"}, default="std"
+            What a cost of 1 is: one standard deviation, or one unit. A change of a label costs 1.
+
+        Returns
+        -------
+        ActionSet
+            One feature per column.
+
+        Examples
+        --------
+        >>> from equirecourse.actions import ActionSet
+        >>> actions = ActionSet.free([[1.0, 10.0], [3.0, 50.0]])
+        >>> [feature.cost for feature in actions]
+        [1.0, 0.05]
+        """
+        inferred = cls.from_frame(X, costs=costs, one_hot=None)
+        return cls(
+            tuple(
+                Feature(feature.name, cost=feature.cost, percentiles=feature.percentiles)
+                if feature.is_number
+                else feature
+                for feature in inferred
+            )
+        )
+
+    @classmethod
     def from_frame(
         cls,
         X: Any,

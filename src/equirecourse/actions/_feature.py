@@ -242,6 +242,12 @@ class Feature:
         return self.change != "no"
 
     @property
+    def is_free(self) -> bool:
+        """Whether it is a number that goes anywhere."""
+        endless = self.low == -np.inf and self.high == np.inf
+        return self.is_number and endless and self.step is None and self.change == "any"
+
+    @property
     def is_number(self) -> bool:
         """Whether values are numbers, not labels."""
         return self.kind == "number"

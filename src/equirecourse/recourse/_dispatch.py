@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from equirecourse._validation import check_finite, check_number
-from equirecourse.actions import NORMS, ActionSet, Feature
+from equirecourse.actions import NORMS, ActionSet
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _kernel, _linear, _search, _trees
 from equirecourse.recourse._problem import Answers, Problem
@@ -119,7 +119,7 @@ def find_recourse(
     if actions is None and frozen is None and method in ("auto", "linear") and _is_plain(view, X, norm):
         return _closed_form(view, X, norm)
     if actions is None:
-        actions = _everything(X)
+        actions = ActionSet.free(X, costs="unit")
     if method == "surrogate":
         return _by_surrogates(view, X, actions, norm, frozen, background, n_jobs, seed)
     table = actions.table(X)
@@ -183,15 +183,6 @@ def _engine_for(final: Any) -> str:
 
 
 # --- the people ------------------------------------------------------------------------------------------------------
-
-
-def _everything(X: Any) -> ActionSet:
-    """Every column may change, without limits, at a cost of 1 a unit."""
-    inferred = ActionSet.from_frame(X, costs="unit", one_hot=None)
-    free = [
-        Feature(feature.name, percentiles=feature.percentiles) if feature.is_number else feature for feature in inferred
-    ]
-    return ActionSet(tuple(free))
 
 
 def _check_numbers(table: pd.DataFrame, actions: ActionSet) -> None:

@@ -122,14 +122,7 @@ def open_model(model: Any, favorable_label: Any = None) -> View:
         raise ValueError(
             f"Recourse needs a fitted classifier with a predict method, and {type(model).__name__} has none."
         )
-    inner = model
-    while True:
-        if hasattr(inner, "best_estimator_"):  # a search keeps its choice there
-            inner = inner.best_estimator_
-        elif isinstance(inner, Pipeline) and isinstance(inner[-1], Pipeline):
-            inner = Pipeline([*inner.steps[:-1], *inner[-1].steps])
-        else:
-            break
+    inner = _unwrapped(model)
     final = inner[-1] if isinstance(inner, Pipeline) else inner
     before = inner[:-1] if isinstance(inner, Pipeline) and len(inner) > 1 else None
     try:
@@ -157,6 +150,21 @@ def open_model(model: Any, favorable_label: Any = None) -> View:
         sign=1.0 if yes == 1 else -1.0,
         as_array=not named,
     )
+
+
+def _unwrapped(model: Any) -> Any:
+    """The estimator or flat pipeline that decides, out of searches, meta-estimators of ours and nested pipelines."""
+    while True:
+        if hasattr(model, "best_estimator_"):  # a search keeps its choice there
+            model = model.best_estimator_
+        elif hasattr(model, "_recourse_model"):  # what decides as the whole does
+            model = model._recourse_model
+        elif isinstance(model, Pipeline) and (last := _unwrapped(model[-1])) is not model[-1]:
+            model = Pipeline([*model.steps[:-1], (model.steps[-1][0], last)])
+        elif isinstance(model, Pipeline) and isinstance(model[-1], Pipeline):
+            model = Pipeline([*model.steps[:-1], *model[-1].steps])
+        else:
+            return model
 
 
 def _chooses_names(before: Pipeline) -> bool:

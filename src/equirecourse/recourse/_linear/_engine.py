@@ -49,8 +49,11 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
         With everybody found or proven to have no action, except where time ran out.
     """
     form = read_linear_form(problem.view, problem.actions, problem.table, problem.start)
-    folded = None if always_milp else _fold_links(problem, form)
     answers = Answers.nothing(problem)
+    if not always_milp and _is_free(problem, form):
+        _ask(problem, form, np.arange(len(problem.start)), _free, answers)
+        return answers
+    folded = None if always_milp else _fold_links(problem, form)
     if folded is None:
         _ask(problem, form, np.arange(len(problem.start)), _by_program, answers)
         return answers
@@ -97,6 +100,33 @@ def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[
         answers.lower[i] = max(answers.lower[i], second.lower[i])
         best = min(costs)
         answers.proven[i] = second.proven[i] or answers.lower[i] >= best * (1.0 - _TIE)
+
+
+def _is_free(problem: Problem, form: LinearForm) -> bool:
+    """Whether nothing limits what people do to numbers, and labels stay: then a formula answers."""
+    actions = problem.actions
+    if problem.norm not in ("l1", "l2", "linf") or actions.rules or actions.links or problem.frozen is not None:
+        return False
+    moves = [
+        feature
+        for j, feature in enumerate(actions)
+        if feature.mutable and (form.slopes[j] or form.tables[j] is not None)
+    ]
+    return not np.isnan(problem.start).any() and all(feature.is_free for feature in moves)
+
+
+def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
+    slopes = np.array(
+        [slope if feature.mutable else 0.0 for slope, feature in zip(form.slopes, problem.actions, strict=True)]
+    )
+    prices = np.array([feature.cost for feature in problem.actions])
+    costs, direction = closed_form(needs, slopes, prices, problem.norm)
+    answers = Answers.nothing(problem)
+    answers.found[:] = np.isfinite(costs)
+    answers.own[answers.found] += needs[answers.found, None] * direction
+    answers.proven[:] = True
+    answers.lower[:] = costs
+    return answers
 
 
 def _by_program(problem: Problem, form: LinearForm, needs: Array) -> Answers:

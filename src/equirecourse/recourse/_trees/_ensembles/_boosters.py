@@ -68,8 +68,9 @@ def lightgbm(model: Any, favours_second: bool) -> Ensemble:
     """Read LightGBM: inputs as they are, ``<=`` goes left, the second label needs more than zero."""
     booster = model.booster_
     saved = booster.dump_model(num_iteration=booster.best_iteration if booster.best_iteration > 0 else -1)
-    if not str(saved["objective"]).startswith(("binary", "cross_entropy ")) and saved["objective"] != "cross_entropy":
-        raise Opaque(f"LightGBM with objective={saved['objective']!r}")
+    objective = saved.get("objective", "one of its user's")
+    if not objective.startswith(("binary", "cross_entropy ")) and objective != "cross_entropy":
+        raise Opaque(f"LightGBM with objective={objective!r}")
     if saved["pandas_categorical"]:
         raise Opaque("LightGBM that numbers the categories of a pandas frame itself")
     trees = [_lightgbm_tree(tree["tree_structure"], favours_second) for tree in saved["tree_info"]]

@@ -1,0 +1,175 @@
+"""How a RecourseReweighting looks for weights: everything is measured on people who were held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from equirecourse.equalize._group_weights import GroupLearner, Trial, search
+from equirecourse.equalize._out_of_fold import Fold, Measured, Meter, measure
+from equirecourse.equalize._point_weights import point_weights
+from equirecourse.equalize._weighted import fit_weighted, reseeded
+from equirecourse.exceptions import PlainModelWarning
+
+__all__ = ["Reweighting"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+class Parameters(Protocol):
+    """Those parameters of a RecourseReweighting that matter here."""
+
+    estimator: Any
+    accuracy_budget: float
+    cv: int
+    max_trials: int
+    placebo: bool
+    random_state: int
+
+
+class Reweighting:
+    """One fit of a ``RecourseReweighting``: folds, what is measured in them, and the choice."""
+
+    def __init__(self, owner: Parameters, learner: GroupLearner, meter: Meter, plain: Any) -> None:
+        self.owner, self.learner, self.meter, self.plain = owner, learner, meter, plain
+        self.everybody = np.arange(len(learner.y))
+        self.folds: list[Fold] = []
+        self.models: list[Any] = []
+        if len(learner.groups) > 1:
+            self._split()
+
+    def _split(self) -> None:
+        """Folds with both labels and all groups in each, and the plain model of each."""
+        learner, owner = self.learner, self.owner
+        strata = 2 * learner.groups.codes + (learner.y == learner.labels[1])
+        folds = StratifiedKFold(owner.cv, shuffle=True, random_state=owner.random_state)
+        with warnings.catch_warnings():
+            # A group with fewer members than folds: what it lacks is said below, in our words.
+            warnings.filterwarnings("ignore", message="The least populated class")
+            splits = list(folds.split(self.everybody, strata))
+        rng = np.random.default_rng(owner.random_state)
+        self.folds = [Fold(train, rng.permutation(test)) for train, test in splits]
+        self.models = [learner.plain(fold.train) for fold in self.folds]
+
+    def _measure(self, fit: Callable[[int], Any]) -> Measured:
+        places = {id(fold): place for place, fold in enumerate(self.folds)}
+        return measure(self.meter, self.folds, lambda fold: fit(places[id(fold)]))
+
+    def _measure_plain(self) -> Measured:
+        measured = self._measure(lambda place: self.models[place])
+        if np.isnan(measured.means).any():
+            labels, counts = self.learner.groups.labels, measured.rejected
+            few = int(np.argmin(counts))
+            raise ValueError(
+                f"group {labels[few]!r} has {counts[few]} rejected people in {len(self.folds)} folds, and each fold "
+                f"needs one; use fewer folds (cv={self.owner.cv}), or leave the group out."
+            )
+        return measured
+
+    def _placebo(self) -> list[tuple[str, Measured, Array]]:
+        if not self.owner.placebo:
+            return []
+        again = reseeded(self.owner.estimator, self.owner.random_state + 1)
+        learner = GroupLearner(again, *self._rest_of_learner())
+        measured = self._measure(lambda place: learner.plain(self.folds[place].train))
+        return [("placebo", measured, np.zeros(len(learner.groups)))]
+
+    def _rest_of_learner(self) -> tuple[Any, ...]:
+        learner = self.learner
+        return learner.X, learner.y, learner.weights, learner.groups, learner.labels, learner.n_rounds
+
+    # --- the paper's weights -----------------------------------------------------------------------------------------
+
+    def point(self) -> tuple[pd.DataFrame, Any, Array, str]:
+        """Algorithm 2: one weight per rejected person, one more fit."""
+        rows = []
+        if self.folds:
+            none = np.zeros(len(self.learner.groups))
+            rows = [("plain", self._measure_plain(), none), *self._placebo()]
+            folds = [
+                self._pointed(fold.train, model, fold)[0] for fold, model in zip(self.folds, self.models, strict=True)
+            ]
+            rows.append(("point", self._measure(lambda place: folds[place]), none))
+        model, weights = self._pointed(self.everybody, self.plain, None)
+        history = self._history(rows, len(rows) - 1).drop(columns=self._count_names(), errors="ignore")
+        return history, model, weights, "the weights of the paper's Algorithm 2"
+
+    def _pointed(self, rows: Index, plain: Any, fold: Fold | None) -> tuple[Any, Array]:
+        learner = self.learner
+        rejected = np.asarray(plain.predict(_safe_indexing(learner.X, rows))) == learner.labels[0]
+        distances = np.zeros(len(rows))
+        if rejected.any():
+            distances[rejected] = self.meter.costs(plain, rows[rejected], fold)
+        weights = point_weights(distances, rejected)
+        model = fit_weighted(learner.estimator, learner.X, learner.y[rows], learner.weights[rows] * weights, rows)
+        return model, weights
+
+    # --- weights of groups -------------------------------------------------------------------------------------------
+
+    def group(self) -> tuple[pd.DataFrame, Any, pd.Series, str]:
+        """Second counts by a search on people held out."""
+        owner, learner, index = self.owner, self.learner, self.learner.groups.index
+        plain = self._measure_plain()
+        zero = np.zeros(len(index))
+        rows: list[tuple[str, Measured, Array]] = [("plain", plain, zero), *self._placebo()]
+        before, lowest = len(rows), plain.accuracy - owner.accuracy_budget
+        trials: list[Trial] = []
+        if plain.gap > plain.floor:
+            trials = list(search(self._try, plain, lowest, owner.max_trials))
+        rows += [("trial", trial.measured, trial.tau) for trial in trials]
+        better = [
+            place
+            for place, trial in enumerate(trials)
+            if trial.measured.accuracy >= lowest
+            and trial.measured.gap < plain.gap
+            and trial.measured.relative_gap < plain.relative_gap
+        ]
+        if not better:
+            why = f"the gap of {plain.gap:.3g} is not above its noise floor of {plain.floor:.3g}"
+            if trials:
+                why = f"none of {len(trials)} weights made it smaller within {owner.accuracy_budget:g} of accuracy"
+            warnings.warn(f"The plain model was kept: on people held out, {why}.", PlainModelWarning, stacklevel=4)
+            return self._history(rows, 0), self.plain, pd.Series(zero, index), f"the plain model was kept: {why}"
+        best = min(better, key=lambda place: trials[place].measured.relative_gap)
+        model = learner.fit(self.everybody, self.plain, trials[best].tau)
+        found = trials[best].measured
+        ending = (
+            f"on people held out the gap fell from {plain.gap:.3g} to {found.gap:.3g} (relative to the mean distance, "
+            f"from {plain.relative_gap:.3g} to {found.relative_gap:.3g}), and accuracy from {plain.accuracy:.3f} to "
+            f"{found.accuracy:.3f}"
+        )
+        return self._history(rows, before + best), model, pd.Series(trials[best].tau, index), ending
+
+    def _try(self, tau: Array) -> Measured:
+        return self._measure(lambda place: self.learner.fit(self.folds[place].train, self.models[place], tau))
+
+    def _count_names(self) -> list[str]:
+        return [f"second count ({label})" for label in self.learner.groups.labels]
+
+    def _history(self, rows: list[tuple[str, Measured, Array]], chosen: int) -> pd.DataFrame:
+        labels = self.learner.groups.labels
+        table = []
+        for place, (kind, measured, tau) in enumerate(rows):
+            row: dict[str, Any] = {
+                "kind": kind,
+                "gap": measured.gap,
+                "noise_floor": measured.floor,
+                "relative_gap": measured.relative_gap,
+                "accuracy": measured.accuracy,
+                "acceptance": measured.acceptance,
+            }
+            for k, label in enumerate(labels):
+                row[f"mean distance ({label})"] = measured.means[k]
+                row[f"rejected ({label})"] = int(measured.rejected[k])
+            row.update(zip(self._count_names(), tau, strict=True))
+            row["chosen"] = place == chosen
+            table.append(row)
+        return pd.DataFrame(table)

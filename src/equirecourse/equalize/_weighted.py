@@ -1,0 +1,94 @@
+"""Fitting any learner with weights, through pipelines, and with people who count a second time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import has_fit_parameter
+
+__all__ = ["check_takes_weights", "fit_weighted", "reseeded", "without_class_weights"]
+
+Array = NDArray[np.float64]
+
+
+def _weight_name(estimator: Any) -> str | None:
+    """Name of the argument of ``fit`` that holds the weights, None if there is none."""
+    if isinstance(estimator, Pipeline):
+        inner = _weight_name(estimator.steps[-1][1])
+        return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def check_takes_weights(estimator: Any) -> None:
+    """One sentence if a learner cannot be weighted."""
+    if not hasattr(estimator, "fit"):
+        raise ValueError(f"Reweighting fits a classifier anew, and {type(estimator).__name__} has no fit.")
+    if _weight_name(estimator) is None:
+        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        raise ValueError(
+            f"Reweighting needs a classifier whose fit takes sample_weight, and {type(last).__name__} does not; "
+            "use one that does, such as LogisticRegression, RandomForestClassifier or HistGradientBoostingClassifier."
+        )
+
+
+def fit_weighted(estimator: Any, X: Any, y: NDArray[Any], weights: Array | None, rows: Any = None) -> Any:
+    """A clone of a learner, fitted to some rows (with repetitions) with weights; ``y`` and weights are by row.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The learner; it is not changed.
+    X : table
+        People.
+    y : ndarray
+        Labels, one per entry of ``rows``.
+    weights : ndarray or None
+        Weights, one per entry of ``rows``, finite and not negative; None for a fit without weights.
+    rows : ndarray of int, optional
+        Rows of X, by default all.
+
+    Returns
+    -------
+    classifier
+        The fitted clone.
+    """
+    if rows is not None:
+        X = _safe_indexing(X, rows)
+    model = clone(estimator)
+    if weights is None:
+        return model.fit(X, y)
+    # Whatever computed them: nothing else may reach a learner.
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"weights must be finite and not negative, got {weights.min():g} to {weights.max():g}.")
+    name = _weight_name(estimator)
+    assert name is not None, "checked by check_takes_weights"
+    return model.fit(X, y, **{name: weights})
+
+
+def reseeded(estimator: Any, seed: int) -> Any:
+    """A clone of a learner with other random numbers, where it draws any: what a refit does without any method."""
+    model = clone(estimator)
+    seeds = {name: seed for name in model.get_params() if name.rpartition("__")[2] == "random_state"}
+    return model.set_params(**seeds)
+
+
+def without_class_weights(estimator: Any, y: NDArray[Any]) -> tuple[Any, Array]:
+    """A clone of a learner that does not weight classes, and the weights that it would have given these people.
+
+    Learners that balance classes count heads: somebody who is added with a small weight would count in full.
+    """
+    model = clone(estimator)
+    weights = np.ones(len(y))
+    names = [name for name in model.get_params() if name.rpartition("__")[2] == "class_weight"]
+    for name in names:
+        asked = model.get_params()[name]
+        if asked is not None:
+            asked = "balanced" if asked == "balanced_subsample" else asked
+            weights *= compute_sample_weight(asked, y)
+    return model.set_params(**dict.fromkeys(names)), weights
