@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index
+from equirecourse.equalize._weighted import check_people
 from equirecourse.exceptions import SmallGroupWarning
 
 __all__ = ["EqualRecourseBoosting"]
@@ -134,11 +134,8 @@ class EqualRecourseBoosting(ClassifierMixin, BaseEstimator):
         self._validate_params()
         booster = _default_booster() if self.estimator is None else clone(self.estimator)
         library = _library(booster)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        n = _num_samples(X)
-        if len(y) != n:
-            raise ValueError(f"X has {n} people and y has {len(y)} labels; they must be as many.")
+        X, y = check_people(X, y)
+        n = len(y)
         classes = check_labels(y)
         yes = favorable_index(classes, self.favorable_label)
         weights = np.ones(n)

@@ -13,15 +13,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index
 from equirecourse.actions import NORMS, ActionSet
 from equirecourse.equalize._group_weights import GroupLearner
 from equirecourse.equalize._out_of_fold import Meter
 from equirecourse.equalize._reweighting_fit import Reweighting
-from equirecourse.equalize._weighted import check_takes_weights
+from equirecourse.equalize._weighted import check_people, check_takes_weights
 from equirecourse.recourse import find_recourse
 
 __all__ = ["RecourseReweighting"]
@@ -64,8 +63,8 @@ class RecourseReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         How the changes of several columns add up, as in :func:`~equirecourse.find_recourse`.
     accuracy_budget : float, default=0.01
         How much accuracy "group" may cost, on people held out.
-    cv : int, default=3
-        Folds in which everything that ``history_`` says is measured.
+    cv : int, splitter or iterable, default=3
+        Folds in which everything that ``history_`` says is measured; a number is that of stratified folds.
     max_trials : int, default=12
         Points that the search of "group" tries.
     n_rounds : int, default=2
@@ -131,7 +130,7 @@ class RecourseReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "actions": [ActionSet, None],
         "norm": [StrOptions(set(NORMS))],
         "accuracy_budget": [Interval(Real, 0.0, 1.0, closed="both")],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
         "max_trials": [Interval(Integral, 1, None, closed="left")],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "max_people": [Interval(Integral, 2, None, closed="left"), None],
@@ -149,7 +148,7 @@ class RecourseReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         actions: ActionSet | None = None,
         norm: str = "l2",
         accuracy_budget: float = 0.01,
-        cv: int = 3,
+        cv: Any = 3,
         max_trials: int = 12,
         n_rounds: int = 2,
         max_people: int | None = None,
@@ -196,11 +195,8 @@ class RecourseReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         check_takes_weights(self.estimator)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        n = _num_samples(X)
-        if len(y) != n:
-            raise ValueError(f"X has {n} people and y has {len(y)} labels; they must be as many.")
+        X, y = check_people(X, y)
+        n = len(y)
         classes = check_labels(y)
         yes = favorable_index(classes, self.favorable_label)
         labels = (classes[1 - yes], classes[yes])

@@ -8,13 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, assert_all_finite, indexable
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter
 
-__all__ = ["check_takes_weights", "fit_weighted", "reseeded", "without_class_weights"]
+__all__ = ["check_people", "check_takes_weights", "fit_weighted", "reseeded", "without_class_weights"]
 
 Array = NDArray[np.float64]
+
+
+def check_people(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """People whose rows can be picked, whatever kind of table they are, and as many labels."""
+    (X,) = indexable(X)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    if _num_samples(X) != len(y):
+        raise ValueError(f"X has {_num_samples(X)} people and y has {len(y)} labels; they must be as many.")
+    return X, y
 
 
 def _weight_name(estimator: Any) -> str | None:
@@ -58,7 +71,7 @@ def fit_weighted(estimator: Any, X: Any, y: NDArray[Any], weights: Array | None,
     classifier
         The fitted clone.
     """
-    if rows is not None:
+    if rows is not None and not np.array_equal(rows, np.arange(_num_samples(X))):
         X = _safe_indexing(X, rows)
     model = clone(estimator)
     if weights is None:
@@ -74,6 +87,7 @@ def fit_weighted(estimator: Any, X: Any, y: NDArray[Any], weights: Array | None,
 def reseeded(estimator: Any, seed: int) -> Any:
     """A clone of a learner with other random numbers, where it draws any: what a refit does without any method."""
     model = clone(estimator)
+    seed = int(np.random.SeedSequence((seed, 0xEC)).generate_state(1)[0])  # not one that somebody has chosen
     seeds = {name: seed for name in model.get_params() if name.rpartition("__")[2] == "random_state"}
     return model.set_params(**seeds)
 

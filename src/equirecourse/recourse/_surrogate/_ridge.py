@@ -43,8 +43,13 @@ class Rows:
         self.squares = np.einsum("ij,ij->i", Z, Z)
         d = Z.shape[1]
         self.upper = np.triu_indices(d)
-        # With few columns the products of all pairs of them fit into memory, and one product with it serves everybody.
-        self.pairs = Z[:, self.upper[0]] * Z[:, self.upper[1]] if len(self.upper[0]) * len(Z) <= _PAIRS else None
+        # Everything that is summed with a person's weights: one product serves all sums of all people. The products of
+        # pairs of columns are part of it as long as they fit into memory.
+        parts = [np.ones((len(Z), 1)), targets[:, None], Z, Z * targets[:, None]]
+        self.has_pairs = len(self.upper[0]) * len(Z) <= _PAIRS
+        if self.has_pairs:
+            parts.append(Z[:, self.upper[0]] * Z[:, self.upper[1]])
+        self.table = np.concatenate(parts, axis=1)
 
     def weights(self, people: Array, width: float) -> Array:
         """Exponential kernel of the Euclidean distance; the nearest row of each person has weight 1.
@@ -59,17 +64,14 @@ class Rows:
 
     def sums(self, weights: Array) -> tuple[Array, Array, Array, Array]:
         """Weighted means of the rows and targets, gram and moment of each person."""
-        Z, t = self.Z, self.targets
-        n, d = len(weights), Z.shape[1]
-        total = weights.sum(axis=1)
-        mean = weights @ Z / total[:, None]
-        target = weights @ t / total
-        moment = (weights * t) @ Z - (total * target)[:, None] * mean
+        Z, n, d = self.Z, len(weights), self.Z.shape[1]
+        sums = weights @ self.table
+        total, mean, target = sums[:, 0], sums[:, 2 : d + 2] / sums[:, :1], sums[:, 1] / sums[:, 0]
+        moment = sums[:, d + 2 : 2 * d + 2] - sums[:, 1:2] * mean
         gram = np.empty((n, d, d))
-        if self.pairs is not None:
-            products = weights @ self.pairs
-            gram[:, self.upper[0], self.upper[1]] = products
-            gram[:, self.upper[1], self.upper[0]] = products
+        if self.has_pairs:
+            gram[:, self.upper[0], self.upper[1]] = sums[:, 2 * d + 2 :]
+            gram[:, self.upper[1], self.upper[0]] = sums[:, 2 * d + 2 :]
         else:
             for i in range(n):
                 gram[i] = (Z * weights[i][:, None]).T @ Z

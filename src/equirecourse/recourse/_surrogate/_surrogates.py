@@ -20,7 +20,7 @@ __all__ = ["SurrogateRecourse", "Surrogates"]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_CHUNK = 4_000_000  # numbers in the largest table of one chunk of people
+_CHUNK = 1_000_000  # numbers in the largest table of one chunk of people: what a cache holds
 
 
 @dataclass(frozen=True)
