@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from equirecourse import EqualRecourseLinear, EqualRecourseSVC, recourse_frontier
+from equirecourse.datasets import load_credit
 from equirecourse.equalize import Frontier
 from equirecourse.exceptions import ConvergenceWarning
 
@@ -195,3 +196,21 @@ def test_only_an_equalizer_has_a_frontier(people):
             recourse_frontier(estimator, X, y, sensitive_features=group)
     with pytest.raises(ValueError, match="1 group"):
         recourse_frontier(MODEL, X, y, sensitive_features=np.zeros(len(y)))
+
+
+def test_a_placebo_leaves_the_gap_where_it_is():
+    credit = load_credit(paper=True)
+    frontier = recourse_frontier(
+        make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced"))),
+        credit.data[:5000],
+        credit.target[:5000],
+        sensitive_features=credit.sensitive_features["graduate"][:5000],
+        param_grid={"equalrecourselinear__recourse_penalty": [np.inf]},
+        placebo=True,
+        n_boot=20,
+        n_permutations=20,
+        random_state=0,
+    )
+    plain, equal = frontier.table["gap"]
+    assert equal < 0.5 * plain < frontier.placebo["gap"]
+    assert frontier.placebo["gap"] != plain

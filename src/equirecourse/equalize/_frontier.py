@@ -47,12 +47,16 @@ class Frontier:
         The estimator that was varied, unfitted.
     space : {"input", "transformed", "feature"}
         Space in which costs are measured, see :class:`equirecourse.recourse.BoundaryCosts`.
+    placebo : Series or None
+        The last setting, fitted to groups that were shuffled: the columns of ``table`` for what the method does when
+        there is nothing to equalise. None unless it was asked for.
     """
 
     table: pd.DataFrame
     parameters: tuple[dict[str, Any], ...]
     estimator: Any
     space: str
+    placebo: pd.Series | None = None
 
     def pick(self, accuracy_budget: float = 0.01) -> int:
         """Row with the smallest held-out gap among those that lose at most ``accuracy_budget`` against the plain model.
@@ -105,6 +109,7 @@ def recourse_frontier(
     n_jobs: int | None = None,
     n_boot: int = 500,
     n_permutations: int = 500,
+    placebo: bool = False,
     random_state: Any = None,
     verbose: int = 0,
 ) -> Frontier:
@@ -133,8 +138,10 @@ def recourse_frontier(
         Number of parallel fits.
     n_boot, n_permutations : int, default=500
         Resamples for the interval, and for noise floor and p-value.
+    placebo : bool, default=False
+        Also fit the last setting with the groups shuffled among the training people of each fold.
     random_state : int or RandomState, optional
-        For the resamples.
+        For the resamples and the placebo.
     verbose : int, default=0
         Progress of the fits, as in joblib.
 
@@ -176,18 +183,23 @@ def recourse_frontier(
         settings = list(ParameterGrid(param_grid))
     settings = [plain, *settings]
     splits = list(check_cv(cv, y, classifier=True).split(X, y))
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    jobs = [(setting, sensitive_features, *split) for setting in settings for split in splits]
+    if placebo:
+        shuffled = sensitive_features.iloc[np.random.default_rng(seed).permutation(len(y))].reset_index(drop=True)
+        jobs += [(settings[-1], shuffled, *split) for split in splits]
     folds: Iterable[Any] = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_fold)(estimator, setting, X, y, sensitive_features, train, test)
-        for setting in settings
-        for train, test in splits
+        delayed(_fold)(estimator, setting, X, y, features, train, test) for setting, features, train, test in jobs
     )
     folds = list(folds)
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
     rows = []
     for k, setting in enumerate(settings):
         parts = folds[k * len(splits) : (k + 1) * len(splits)]
         rows.append({**_shown(setting, settings, prefix), **_summarise(parts, y, codes, n_boot, n_permutations, seed)})
-    return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), folds[0]["space"])
+    fake = None
+    if placebo:
+        fake = pd.Series(_summarise(folds[-len(splits) :], y, codes, n_boot, n_permutations, seed), name="placebo")
+    return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), folds[0]["space"], fake)
 
 
 def _equalizer_prefix(estimator: Any) -> str:

@@ -322,7 +322,7 @@ def _labels(view: View, samples: pd.DataFrame) -> tuple[Array, float]:
 def _notes(found: Surrogates) -> tuple[str, ...]:
     rejected = int((~found.accepted).sum())
     wrong = int(found.disagrees.sum())
-    share = f", {wrong / rejected:.0%}" if rejected else ""
+    share = f" ({wrong / rejected:.0%})" if rejected else ""
     return (
         "The costs are estimates by local surrogates, neither upper nor lower bounds; no action was looked for.",
         f"The surrogate of {wrong} of {rejected} rejected people{share} says yes where the model says no.",
