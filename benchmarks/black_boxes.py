@@ -170,15 +170,10 @@ def summary(table: pd.DataFrame, pairs: dict[str, str]) -> None:
 
 
 def models(
-    kind: str,
-    make: Callable[[int], Any],
-    seed: int,
-    X: Any,
-    y: np.ndarray,
-    groups: np.ndarray,
-    balance: bool,
-    quick: bool,
+    kind: str, seed: int, X: Any, y: np.ndarray, groups: np.ndarray, balance: bool, quick: bool
 ) -> Iterator[tuple[str, Any]]:
+    """The plain model, its placebo, and what each method makes of it."""
+    make = LEARNERS[kind]
     learner = make_pipeline(StandardScaler(), make(seed))
     weights = compute_sample_weight("balanced", y) if balance else np.ones(len(y))
     name = f"{learner.steps[-1][0]}__sample_weight"

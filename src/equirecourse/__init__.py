@@ -1,6 +1,7 @@
 """Measure, explain and equalise recourse across groups, in any scikit-learn model."""
 
 from equirecourse.actions import ActionSet
+from equirecourse.audit import RecourseAudit, audit
 from equirecourse.equalize import EqualRecourseLinear, EqualRecourseSVC, RecourseReweighting, recourse_frontier
 from equirecourse.flipsets import flipsets
 from equirecourse.metrics import RecourseFrame, recourse_gap
@@ -10,8 +11,10 @@ __all__ = [
     "ActionSet",
     "EqualRecourseLinear",
     "EqualRecourseSVC",
+    "RecourseAudit",
     "RecourseFrame",
     "RecourseReweighting",
+    "audit",
     "find_recourse",
     "flipsets",
     "recourse_frontier",

@@ -1,6 +1,7 @@
 """Several different actions for one person, in words."""
 
+from equirecourse.flipsets._changes import changes_of
 from equirecourse.flipsets._flipset import Change, Flipset, Flipsets
 from equirecourse.flipsets._search import flipsets
 
-__all__ = ["Change", "Flipset", "Flipsets", "flipsets"]
+__all__ = ["Change", "Flipset", "Flipsets", "changes_of", "flipsets"]

@@ -14,9 +14,9 @@ import pandas as pd
 from equirecourse._validation import check_number, shown
 from equirecourse.actions import ActionSet, total_cost
 from equirecourse.exceptions import NoRecourseWarning
-from equirecourse.flipsets._flipset import Change, Flipset, Flipsets
+from equirecourse.flipsets._changes import changes_of
+from equirecourse.flipsets._flipset import Flipset, Flipsets
 from equirecourse.flipsets._rounding import rounded
-from equirecourse.flipsets._words import sentence
 from equirecourse.recourse import Recourse, View, find_recourse, open_model
 
 __all__ = ["flipsets"]
@@ -149,27 +149,11 @@ def _flipset(view: View, person: pd.DataFrame, actions: ActionSet, found: Recour
     own = rounded(view, person, actions, start, actions.own(person, found.counterfactuals.iloc[[i]]))
     after = actions.decode(person, start, own)
     parts = actions.costs(norm, start, own)[0]
-    ends = actions.carry(start, own)
-    changes = []
-    for j, feature in enumerate(actions):
-        if ends[0, j] == start[0, j] or np.isnan(ends[0, j]):
-            continue
-        old, new = (_value(feature, table, codes[0, j]) for table, codes in ((person, start), (after, ends)))
-        carried = bool(own[0, j] == start[0, j])
-        changes.append(Change(feature.name, old, new, float(parts[j]), sentence(feature, old, new, carried=carried)))
-    changes.sort(key=lambda change: -change.cost)
     scores = view.scores(after)
     return Flipset(
-        changes=tuple(changes),
+        changes=changes_of(actions, norm, person, after)[0],
         cost=float(total_cost(norm, parts)),
         score=float("nan") if scores is None else float(scores[0]),
         exact=bool(found.exact[i]),
         person=after.iloc[0],
     )
-
-
-def _value(feature: Any, table: pd.DataFrame, code: float) -> Any:
-    if feature.kind == "one_hot":
-        return feature.labels[int(code)]
-    value = table[feature.name].iloc[0]
-    return value.item() if isinstance(value, np.generic) else value

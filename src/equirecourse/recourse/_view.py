@@ -56,7 +56,11 @@ class View:
         """Who gets a yes."""
         if len(table) == 0:
             return np.zeros(0, dtype=bool)
-        return np.asarray(np.asarray(self.model.predict(self._dressed(table))) == self.favorable)
+        return np.asarray(self.labels(table) == self.favorable)
+
+    def labels(self, table: pd.DataFrame) -> NDArray[Any]:
+        """What the model predicts."""
+        return np.asarray(self.model.predict(self._dressed(table)))
 
     def scores(self, table: pd.DataFrame) -> Array | None:
         """The model's score, more is better: its decision function, else its probability of a yes, else None."""

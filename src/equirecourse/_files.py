@@ -1,0 +1,42 @@
+"""Writing files that are either whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+__all__ = ["write_beside"]
+
+
+def write_beside(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write to a new file in the same folder, then give it the name: a break leaves what was there before.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to.
+    content : str or bytes
+        What.
+
+    Raises
+    ------
+    OSError
+        If the folder does not exist or cannot be written to.
+    """
+    target = Path(path)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        # A temporary file is for its owner alone; what was asked for has the usual rights.
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

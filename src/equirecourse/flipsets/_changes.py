@@ -1,0 +1,64 @@
+"""What differs between people before and after an action, change by change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from equirecourse.actions import ActionSet
+from equirecourse.flipsets._flipset import Change
+from equirecourse.flipsets._words import sentence
+
+__all__ = ["changes_of"]
+
+
+def changes_of(actions: ActionSet, norm: str, before: Any, after: Any) -> list[tuple[Change, ...]]:
+    """List the changes of each person, the dearest first.
+
+    Parameters
+    ----------
+    actions : ActionSet
+        What could change, and what it costs.
+    norm : str
+        As in :func:`~equirecourse.find_recourse`.
+    before, after : table of shape (n_people, n_columns)
+        The same people.
+
+    Returns
+    -------
+    list of tuple of Change
+        One entry per person.
+
+    Examples
+    --------
+    >>> from equirecourse.actions import ActionSet, Feature
+    >>> from equirecourse.flipsets import changes_of
+    >>> actions = ActionSet([Feature("income", cost=0.1), Feature("debts")])
+    >>> [change.sentence for change in changes_of(actions, "l1", [[10, 3]], [[25, 2]])[0]]
+    ['Raise income from 10 to 25', 'Lower debts from 3 to 2']
+    """
+    before, after = actions.table(before), actions.table(after)
+    start = actions.encode(before)
+    own = actions.own(before, after)
+    parts, ends = actions.costs(norm, start, own), actions.carry(start, own)
+    moved = (ends != start) & ~np.isnan(ends)
+    found = []
+    for i in range(len(start)):
+        changes = []
+        for j in np.flatnonzero(moved[i]):
+            feature = actions.features[j]
+            old, new = (_value(feature, table, i, codes[i, j]) for table, codes in ((before, start), (after, ends)))
+            carried = bool(own[i, j] == start[i, j])
+            words = sentence(feature, old, new, carried=carried)
+            changes.append(Change(feature.name, old, new, float(parts[i, j]), words))
+        found.append(tuple(sorted(changes, key=lambda change: -change.cost)))
+    return found
+
+
+def _value(feature: Any, table: pd.DataFrame, i: int, code: float) -> Any:
+    if feature.kind == "one_hot":
+        return feature.labels[int(code)]
+    value = table[feature.name].iloc[i]
+    return value.item() if isinstance(value, np.generic) else value
