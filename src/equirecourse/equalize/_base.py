@@ -305,6 +305,19 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0).astype(int)])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The state in plain values: formats that run no code, such as skops, know no frames."""
+        state = dict(super().__getstate__())
+        if isinstance(state.get("rounds_"), pd.DataFrame):
+            state["rounds_"] = {str(name): column.tolist() for name, column in state["rounds_"].items()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if isinstance(state.get("rounds_"), dict):
+            state["rounds_"] = pd.DataFrame(state["rounds_"])
+        super().__setstate__(state)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")
 

@@ -1,0 +1,128 @@
+"""equirecourse audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.model_selection import train_test_split
+
+from equirecourse.audit import RecourseAudit, audit
+from equirecourse.cli import _options as options
+from equirecourse.cli._data import People, load_people
+from equirecourse.cli._models import load_model, logistic
+from equirecourse.cli._show import say, table
+
+__all__ = ["audit_people", "command", "finish", "show", "split"]
+
+
+def command(
+    data: options.DataOption = None,
+    target: options.TargetOption = None,
+    group: options.GroupOption = None,
+    dataset: options.DatasetOption = None,
+    favorable: options.FavorableOption = None,
+    model: options.ModelOption = None,
+    trust: options.TrustOption = False,
+    actions: options.ActionsOption = None,
+    immutable: options.ImmutableOption = None,
+    ignore: options.IgnoreOption = None,
+    missing: options.MissingOption = options.Missing.impute,
+    test_size: options.TestSizeOption = 0.3,
+    max_people: Annotated[
+        int | None,
+        typer.Option("--max-people", min=1, help="Most rejected people to measure. [default: all]", show_default=False),
+    ] = None,
+    fail_above: Annotated[
+        float | None,
+        typer.Option("--fail-above", min=0.0, help="Exit with 1 if a detectable gap is larger.", show_default=False),
+    ] = None,
+    html: options.HtmlOption = None,
+    json: options.JsonOption = None,
+    seed: options.SeedOption = 0,
+    jobs: options.JobsOption = None,
+) -> None:
+    """Say whether there is a gap between the groups, how sure that is, and who bears it.
+
+    Example: equirecourse audit --dataset german --group sex --html report.html
+
+    Without --model a logistic regression is fitted to some of the people and judged on the others. Exit codes: 0 done,
+    1 a gap above --fail-above, 2 bad usage or data.
+    """
+    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
+    if model is None:
+        training, judged = split(people, test_size, seed)
+        fitted = logistic(people.X, people.favorable, recourse_penalty=0.0).fit(training.X, training.y)
+        say(f"A logistic regression, fitted to {len(training.y):,} people and judged on {len(judged.y):,} others.")
+    else:
+        fitted, judged = load_model(model, trust), people
+        say(f"The model {model.name}, judged on {len(judged.y):,} people.")
+    found = audit_people(
+        fitted, judged, max_people=max_people, seed=seed, jobs=jobs, title=f"Recourse audit: {people.name}"
+    )
+    show(people, found)
+    finish(found, html, json)
+    if fail_above is not None and found.largest_gap > fail_above:
+        say(f"A detectable gap of {found.largest_gap:.3g} is above {fail_above:g}.")
+        raise typer.Exit(1)
+
+
+def split(people: People, test_size: float, seed: int) -> tuple[People, People]:
+    """People to fit to, and people to judge."""
+    strata = people.y if np.unique(people.y, return_counts=True)[1].min() > 1 else None
+    training, judged = train_test_split(
+        np.arange(len(people.y)), test_size=test_size, random_state=seed, stratify=strata
+    )
+    return people.take(np.sort(training)), people.take(np.sort(judged))
+
+
+def audit_people(
+    model: Any, people: People, *, max_people: int | None, seed: int, jobs: int | None, title: str
+) -> RecourseAudit:
+    """Audit a model, with a progress bar if somebody is looking."""
+    return audit(
+        model, people.X, people.y, sensitive_features=people.groups, actions=people.actions,
+        unit="standard deviations" if people.inferred else None, favorable_label=people.favorable,
+        max_people=max_people, time_limit=10.0, n_jobs=jobs, random_state=seed, progress=True, title=title,
+    )  # fmt: skip
+
+
+def show(people: People, found: RecourseAudit) -> None:
+    """Verdicts and groups."""
+    for note in people.notes:
+        say(note)
+    say()
+    for name, verdict in found.verdicts.items():
+        say(f"{name}: {verdict}")
+    say()
+    rows = []
+    for section in found.document["attributes"]:
+        for row in section["by_group"]:
+            rows.append([
+                f"{section['name']} = {row['name']}", f"{row['people']:,}", f"{row['rejected']:,}",
+                _percent(row["without_recourse"]), _number(row["mean"]), _number(row["median"]),
+                _percent(row["accuracy"]),
+            ])  # fmt: skip
+    table(["group", "people", "rejected", "no way to a yes", "mean cost", "median", "accuracy"], rows)
+    for note in found.document["notes"]:
+        say(note)
+
+
+def finish(found: RecourseAudit, html: Path | None, json: Path | None) -> None:
+    """Write what was asked for."""
+    if html is not None:
+        found.to_html(html)
+        say(f"The report is in {html}.")
+    if json is not None:
+        found.to_json(json)
+        say(f"All numbers are in {json}.")
+
+
+def _number(value: Any) -> str:
+    return "undefined" if value is None else f"{float(value):.3g}"
+
+
+def _percent(value: Any) -> str:
+    return "" if value is None else f"{100 * value:.1f} %"

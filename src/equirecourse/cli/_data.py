@@ -1,0 +1,217 @@
+"""People from a file or by the name of a data set, ready for a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse._validation import shown
+from equirecourse.actions import ActionSet
+from equirecourse.actions._words import closest
+from equirecourse.datasets import fetch_givemecredit, fetch_propublica, load_credit, load_german
+
+__all__ = ["LOADERS", "People", "load_people"]
+
+LOADERS: dict[str, tuple[Callable[..., Any], list[str]]] = {
+    "credit": (load_credit, ["sex"]),
+    "german": (load_german, ["sex"]),
+    "givemecredit": (fetch_givemecredit, ["age_group"]),
+    "propublica": (fetch_propublica, ["african_american"]),
+}
+
+
+@dataclass(frozen=True)
+class People:
+    """Features, outcome and groups, row by row; what can change; what there is to say about the reading."""
+
+    X: pd.DataFrame
+    y: NDArray[Any]
+    groups: pd.DataFrame
+    actions: ActionSet
+    inferred: bool
+    favorable: Any
+    name: str
+    notes: tuple[str, ...]
+
+    def take(self, rows: Any) -> People:
+        """Some of them."""
+        return replace(self, X=self.X.iloc[rows], y=self.y[rows], groups=self.groups.iloc[rows])
+
+
+def load_people(
+    data: Path | None,
+    dataset: str | None,
+    target: str | None,
+    group: list[str] | None,
+    favorable: str | None,
+    actions: Path | None,
+    immutable: list[str] | None,
+    ignore: list[str] | None,
+    missing: str,
+) -> People:
+    """Read people as the options say; one sentence if they contradict each other or the file."""
+    if data is not None and dataset is not None:
+        raise ValueError("--data and --dataset are two sources of people; give one of them.")
+    if data is None:
+        people = _known(dataset or "credit", target, group, favorable)
+    else:
+        people = _file(data, target, group, favorable)
+    unknown = [name for name in ignore or [] if name not in people.X.columns]
+    if unknown:
+        raise ValueError(f"--ignore {unknown[0]!r} is not a feature; {_nearest(unknown[0], people.X)}")
+    if ignore:
+        X = people.X.drop(columns=ignore)
+        kept = people.actions if people.inferred else people.actions.only(X.columns)
+        people = replace(people, X=X, actions=kept)
+    return _finished(people, actions, immutable or [], missing)
+
+
+def _known(name: str, target: str | None, group: list[str] | None, favorable: str | None) -> People:
+    if name not in LOADERS:
+        raise ValueError(f"There is no data set {name!r}; there are {', '.join(LOADERS)}.")
+    if target is not None or favorable is not None:
+        raise ValueError("--target and --favorable are for --data; a data set by name has its own.")
+    load, default = LOADERS[name]
+    bunch = load()
+    chosen = group or default
+    absent = [column for column in chosen if column not in bunch.sensitive_features]
+    if absent:
+        there = ", ".join(map(str, bunch.sensitive_features.columns))
+        raise ValueError(f"The data set {name!r} has no group {absent[0]!r}; it has {there}.")
+    y = np.asarray(bunch.target)
+    return People(
+        bunch.data, y, bunch.sensitive_features[chosen], bunch.actions, False, bunch.favorable_label, name, ()
+    )
+
+
+def _file(path: Path, target: str | None, group: list[str] | None, favorable: str | None) -> People:
+    if target is None or not group:
+        raise ValueError("--data needs --target COLUMN and at least one --group COLUMN.")
+    table = _read(path)
+    for option, column in [("--target", target), *(("--group", name) for name in group)]:
+        if column not in table.columns:
+            raise ValueError(f"{path.name} has no column {column!r} ({option}); {_nearest(column, table)}")
+    if target in group:
+        raise ValueError(f"{target!r} is the target and cannot be a group as well.")
+    known = table[[target, *group]].notna().all(axis=1)
+    notes = []
+    if not known.all():
+        notes.append(f"{int((~known).sum()):,} people without {target} or group were left out.")
+        table = table[known]
+    labels = table[target].unique()
+    if len(labels) != 2:
+        raise ValueError(
+            f"The target {target!r} has {len(labels)} values, {shown(sorted(map(str, labels)))}; it needs two."
+        )
+    y, yes = _outcome(table[target], favorable)
+    if favorable is None:
+        notes.append(f"{target} = {yes} is taken for a yes; say otherwise with --favorable.")
+    X = table.drop(columns=[target, *group])
+    if X.shape[1] == 0:
+        raise ValueError(f"{path.name} has no columns besides target and groups; a model needs features.")
+    return People(X, y, table[group], ActionSet(()), True, yes, path.stem, tuple(notes))
+
+
+def _nearest(name: str, table: pd.DataFrame) -> str:
+    return closest(name, [str(column) for column in table.columns])
+
+
+def _read(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise ValueError(f"There is no file {str(path)!r}.")
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            table = pd.read_parquet(path)
+        else:
+            table = pd.read_csv(path, index_col=False)
+    except Exception as error:
+        first = " ".join(str(error).split())
+        raise ValueError(f"{path.name} cannot be read as {path.suffix.lstrip('.').upper() or 'CSV'}: {first}") from None
+    if len(table) == 0:
+        raise ValueError(f"{path.name} has no rows.")
+    return table.set_axis([str(column) for column in table.columns], axis=1)
+
+
+def _outcome(column: pd.Series, favorable: str | None) -> tuple[NDArray[Any], Any]:
+    """The target's values, and the one that means yes."""
+    y = column.to_numpy()
+    if y.dtype == object or not isinstance(y, np.ndarray):
+        y = np.asarray(column.astype(str), dtype=object).astype(str)
+    labels = sorted(set(y.tolist()))
+    if favorable is None:
+        return y, labels[-1]
+    for label in labels:
+        if str(label) == favorable or (
+            isinstance(label, float) and _is_number(favorable) and label == float(favorable)
+        ):
+            return y, label
+    raise ValueError(
+        f"--favorable {favorable!r} is not a value of the target; it has {shown([str(x) for x in labels])}."
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _finished(people: People, actions: Path | None, immutable: list[str], missing: str) -> People:
+    X, notes = people.X, list(people.notes)
+    for name in X.columns:
+        if X[name].dtype == object or pd.api.types.is_string_dtype(X[name].dtype):
+            X = X.assign(**{name: X[name].astype("category")})
+        elif X[name].dtype == bool:
+            X = X.assign(**{name: X[name].astype(int)})
+        elif not (pd.api.types.is_numeric_dtype(X[name].dtype) or isinstance(X[name].dtype, pd.CategoricalDtype)):
+            raise ValueError(f"The column {name!r} holds {X[name].dtype}; make numbers or text of it, or leave it out.")
+    gaps = X.isna().any(axis=1).to_numpy()
+    y, groups = people.y, people.groups
+    if gaps.any() and missing == "drop":
+        notes.append(f"{int(gaps.sum()):,} of {len(X):,} people with missing values were dropped (--missing drop).")
+        X, y, groups = X[~gaps], y[~gaps], groups[~gaps]
+    elif gaps.any():
+        notes.append(
+            f"{int(gaps.sum()):,} of {len(X):,} people have missing values, which the model fills in "
+            "(--missing impute); a missing number is never changed."
+        )
+    if len(np.unique(y)) < 2:
+        raise ValueError("The target has one value only among the people that are left; a model needs both.")
+    for name in groups.columns:
+        sizes = groups[name].value_counts()
+        if len(sizes) < 2:
+            raise ValueError(
+                f"The group {name!r} has one value only, {shown(str(sizes.index[0]))}; there is nobody to compare."
+            )
+        if sizes.min() < 2:
+            raise ValueError(
+                f"The group {name!r} has a single member with the value {shown(str(sizes.index[-1]))}; leave that "
+                "person out, or put the value together with another."
+            )
+    chosen = people.actions
+    inferred = people.inferred
+    if actions is not None:
+        chosen, inferred = _actions(actions), False
+    elif inferred:
+        unknown = [name for name in immutable if name not in X.columns]
+        if unknown:
+            raise ValueError(f"--immutable {unknown[0]!r} is not a column; {_nearest(unknown[0], X)}")
+        chosen = ActionSet.from_frame(X, immutable=immutable)
+    else:
+        for name in immutable:
+            chosen = chosen.replace(name, change="no")
+    return People(X, y, groups, chosen, inferred, people.favorable, people.name, tuple(notes))
+
+
+def _actions(path: Path) -> ActionSet:
+    if not path.is_file():
+        raise ValueError(f"There is no file {str(path)!r}.")
+    return ActionSet.read(path)

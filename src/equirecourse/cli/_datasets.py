@@ -1,0 +1,56 @@
+"""equirecourse datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equirecourse._files import write_beside
+from equirecourse.cli._data import LOADERS
+from equirecourse.cli._show import say, table
+
+__all__ = ["command"]
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(help="A data set to write; without it, they are listed.", show_default=False)
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Write its features, target and groups here.", show_default=False)
+    ] = None,
+    actions: Annotated[
+        Path | None,
+        typer.Option("--actions", help="Write what its people can change here, as TOML or YAML.", show_default=False),
+    ] = None,
+) -> None:
+    """List the data sets, or write one to a file.
+
+    Example: equirecourse datasets german --csv german.csv --actions german.toml
+    """
+    if name is None:
+        table(
+            ["name", "groups by default", "where from"],
+            [[key, ", ".join(groups), "embedded" if key in ("credit", "german") else "downloaded on first use"]
+             for key, (_, groups) in LOADERS.items()],
+        )  # fmt: skip
+        return
+    if name not in LOADERS:
+        raise ValueError(f"There is no data set {name!r}; there are {', '.join(LOADERS)}.")
+    bunch = LOADERS[name][0]()
+    if csv is None and actions is None:
+        groups = ", ".join(bunch.sensitive_features)
+        say(f"{name}: {len(bunch.data):,} people, {bunch.data.shape[1]} features; groups: {groups}")
+        say("Write it with --csv FILE, and what people can change with --actions FILE.")
+    if csv is not None:
+        whole = bunch.data.assign(
+            **{column: values for column, values in bunch.sensitive_features.items() if column not in bunch.data}
+        )
+        whole[bunch.target.name if hasattr(bunch.target, "name") and bunch.target.name else "target"] = bunch.target
+        write_beside(csv, whole.to_csv(index=False))
+        say(f"{len(whole):,} people are in {csv}.")
+    if actions is not None:
+        bunch.actions.write(actions)
+        say(f"What they can change is in {actions}.")

@@ -1,0 +1,75 @@
+"""equirecourse flipset."""
+
+from __future__ import annotations
+
+import json as json_module
+from typing import Annotated
+
+import typer
+
+from equirecourse._files import write_beside
+from equirecourse.cli import _options as options
+from equirecourse.cli._audit import split
+from equirecourse.cli._data import load_people
+from equirecourse.cli._models import load_model, logistic
+from equirecourse.cli._show import say, table
+from equirecourse.flipsets import flipsets
+
+__all__ = ["command"]
+
+
+def command(
+    person: Annotated[str, typer.Option("--person", help="The person: a row of the data, counted from 0.")],
+    data: options.DataOption = None,
+    target: options.TargetOption = None,
+    group: options.GroupOption = None,
+    dataset: options.DatasetOption = None,
+    favorable: options.FavorableOption = None,
+    model: options.ModelOption = None,
+    trust: options.TrustOption = False,
+    actions: options.ActionsOption = None,
+    immutable: options.ImmutableOption = None,
+    ignore: options.IgnoreOption = None,
+    missing: options.MissingOption = options.Missing.impute,
+    test_size: options.TestSizeOption = 0.3,
+    ways: Annotated[int, typer.Option("--ways", min=1, help="How many ways to a yes, at most.")] = 3,
+    json: options.JsonOption = None,
+    seed: options.SeedOption = 0,
+) -> None:
+    """Say what a person can do to get a yes.
+
+    Example: equirecourse flipset --dataset german --person 4
+    """
+    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
+    labels = [str(label) for label in people.X.index]
+    if person not in labels:
+        raise ValueError(f"There is no person {person!r}; rows go from {labels[0]} to {labels[-1]}.")
+    row = people.X.iloc[[labels.index(person)]]
+    if model is None:
+        training, _ = split(people, test_size, seed)
+        fitted = logistic(people.X, people.favorable, recourse_penalty=0.0).fit(training.X, training.y)
+    else:
+        fitted = load_model(model, trust)
+    found = flipsets(
+        fitted, row, actions=people.actions, k=ways, favorable_label=people.favorable, background=people.X,
+        time_limit=30.0, random_state=seed,
+    )  # fmt: skip
+    if found.status == "accepted":
+        say(f"Person {person}: the model says yes already.")
+    elif len(found) == 0:
+        say(f"Person {person}: the model says no, and no allowed change leads to a yes ({found.status}).")
+    for place, way in enumerate(found):
+        rows = [[change.sentence, f"{change.cost:.3g}"] for change in way.changes]
+        table([f"way {place + 1}, cost {way.cost:.3g}, score {found.score:+.3g} to {way.score:+.3g}", "cost"], rows)
+        say()
+    if json is not None:
+        document = {
+            "person": person,
+            "status": found.status,
+            "ways": [
+                {"cost": way.cost, "changes": [{"sentence": one.sentence, "cost": one.cost} for one in way.changes]}
+                for way in found
+            ],
+        }
+        write_beside(json, json_module.dumps(document, ensure_ascii=False, indent=1))
+        say(f"All numbers are in {json}.")
