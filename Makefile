@@ -12,7 +12,7 @@ export EQUIRECOURSE_DATA ?= $(wildcard ../shared/data)
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed-test lint
+test: $(VENV)/installed-test $(VENV)/browser lint
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/installed-test
@@ -36,6 +36,10 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 $(VENV)/installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	touch $@ $(VENV)/installed
+
+$(VENV)/browser: $(VENV)/installed-test
+	tools/browser.sh $(BIN)/python
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

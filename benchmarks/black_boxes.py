@@ -98,13 +98,18 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
 
 
 def cases() -> Iterator[tuple[str, tuple[pd.DataFrame, np.ndarray, np.ndarray]]]:
-    """The real gaps of protocol 3; in credit the classes are balanced, as in the marks."""
+    """The real gaps of protocol 3.
+
+    In credit the classes are balanced, as in the marks, and in givemecredit, where next to nobody would be rejected;
+    its columns have tails so heavy that a standard deviation means nothing, and are clipped to their central 98 %.
+    """
     yield "credit/sex", credit("sex")
     yield "credit/graduate", credit("graduate")
     if data_folder():
         yield "propublica/race", propublica("african_american", [])
         yield "propublica/age 25", propublica("age_group", ["age"])
-        yield "givemecredit/age 35", givemecredit()
+        X, y, groups = givemecredit()
+        yield "givemecredit/age 35", (X.clip(X.quantile(0.01), X.quantile(0.99), axis=1), y, groups)
 
 
 def judge(model: Any, X: Any, y: np.ndarray, groups: np.ndarray, actions: ActionSet, most: int) -> dict[str, float]:
@@ -141,7 +146,7 @@ def real_gaps(quick: bool) -> None:
             for seed in seeds:
                 train, test = train_test_split(np.arange(len(y)), test_size=0.3, random_state=seed, stratify=y)
                 part = X.iloc[train], y[train], groups[train]
-                for label, model in models(kind, seed, *part, name.startswith("credit"), quick):
+                for label, model in models(kind, seed, *part, "credit" in name, quick):
                     rows.append({"model": label, **judge(model, X.iloc[test], y[test], groups[test], actions, most)})
             table = pd.DataFrame(rows).groupby("model", sort=False).mean()
             print(f"\n{name}, {kind}")

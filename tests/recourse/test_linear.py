@@ -391,3 +391,21 @@ def test_a_missing_number_does_not_stop_the_others(norm):
     ):
         np.testing.assert_array_equal(other.status, found.status)
         np.testing.assert_allclose(other.costs, found.costs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_free_features_are_priced_and_those_that_cannot_change_stay(norm):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 3)) * [1.0, 10.0, 0.1], columns=list("abc"))
+    model = LogisticRegression().fit(X, X.a + X.b / 10 + X.c * 10 > 0.5)
+    actions = ActionSet.free(X).replace("b", change="no")
+    found = find_recourse(model, X, actions=actions, norm=norm)
+    # The same by the knapsack or the program, which know nothing of the formula.
+    other = find_recourse(model, X, actions=actions, norm=norm, method="milp")
+    np.testing.assert_allclose(found.costs, other.costs, rtol=1e-6)
+    assert found.exact.all()
+    np.testing.assert_array_equal(found.counterfactuals["b"], X["b"])
+    nothing = actions.replace("a", change="no").replace("c", change="no")
+    stuck = find_recourse(model, X, actions=nothing, norm=norm)
+    assert set(stuck.status) == {"accepted", "infeasible"}
+    assert np.isinf(stuck.costs[stuck.rejected]).all()

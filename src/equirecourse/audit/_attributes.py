@@ -95,7 +95,8 @@ def describe(
     section = frame.to_dict()
     labels = [_name(label) for label in frame.by_group.index]
     finite = np.isfinite(costs)
-    parts = np.array([shares[finite & (groups == label).to_numpy()].mean(axis=0) for label in labels])
+    counted = [finite & (groups == label).to_numpy() for label in labels]
+    parts = np.array([shares[some].sum(axis=0) / max(int(some.sum()), 1) for some in counted])
     means = frame.by_group["mean"].to_numpy()
     far, near = (int(pick(means)) if not np.isnan(means).any() else 0 for pick in (np.argmax, np.argmin))
     order = np.argsort(-np.abs(parts[far] - parts[near]), kind="stable")

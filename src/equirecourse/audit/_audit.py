@@ -19,7 +19,7 @@ from equirecourse.actions import ActionSet
 from equirecourse.audit._attributes import describe, holm
 from equirecourse.audit._compare import compare
 from equirecourse.audit._contributions import shares_of_cost
-from equirecourse.audit._document import SCHEMA_VERSION, plain, write_json
+from equirecourse.audit._document import SCHEMA_VERSION, from_plain, plain, write_json
 from equirecourse.audit._people import cheapest_changes, choose, ways_of
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import RecourseFrame
@@ -67,7 +67,7 @@ class RecourseAudit:
         rows = []
         for section in self.document["attributes"]:
             for row in section["by_group"]:
-                numbers = {key: value for key, value in row.items() if not isinstance(value, dict | list | str)}
+                numbers = {key: _as_number(value) for key, value in row.items() if key not in _WORDS}
                 rows.append({"attribute": section["name"], "group": row["name"], **numbers})
         return pd.DataFrame(rows).set_index(["attribute", "group"])
 
@@ -387,6 +387,13 @@ def _people(
         {"columns": ["person", *groups.columns, "status", "cost", "exact", "right"], "rows": rows},
         {"sample": [int(i) for i in sample], "k": k, "by_person": ways},
     )
+
+
+_WORDS = ("group", "name", "curve", "contributions")
+
+
+def _as_number(value: Any) -> Any:
+    return from_plain(value) if value is None or isinstance(value, str) else value
 
 
 def _feature(feature: Any) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
         [slope if feature.mutable else 0.0 for slope, feature in zip(form.slopes, problem.actions, strict=True)]
     )
     prices = np.array([feature.cost for feature in problem.actions])
-    costs, direction = closed_form(needs, slopes, prices, problem.norm)
+    costs, direction = closed_form(-needs, slopes, prices, problem.norm)
     answers = Answers.nothing(problem)
     answers.found[:] = np.isfinite(costs)
     answers.own[answers.found] += needs[answers.found, None] * direction

@@ -1,0 +1,260 @@
+"""An audit says what the numbers say: verdicts that hold, numbers that can be recomputed, nobody lost."""
+
+import json
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from statsmodels.stats.multitest import multipletests
+
+from equirecourse import ActionSet, RecourseFrame, audit, find_recourse, recourse_frontier
+from equirecourse.actions import Feature
+from equirecourse.audit import read_audit, schema
+from equirecourse.audit._attributes import holm
+from equirecourse.audit._compare import reduction_interval
+from equirecourse.equalize import EqualRecourseLinear
+from equirecourse.exceptions import UndefinedRecourseWarning
+
+
+def make_people(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"income": rng.normal(30, 8, n), "debts": rng.integers(0, 8, n), "age": rng.integers(20, 70, n)})
+    X["job"] = pd.Categorical(rng.choice(["clerk", "nurse", "smith"], n))
+    score = X.income / 8 - X.debts / 2 + (X.job == "nurse")
+    y = np.where(score + rng.normal(size=n) > score.median(), "yes", "no")
+    groups = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "region": rng.choice(["north", "south", "west"], n)})
+    return X, y, groups
+
+
+def fitted(X, y, final=None):
+    steps = make_column_transformer((OneHotEncoder(), ["job"]), remainder=StandardScaler())
+    return make_pipeline(steps, LogisticRegression() if final is None else final).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def audited():
+    X, y, groups = make_people()
+    model = fitted(X, y)
+    actions = ActionSet.from_frame(X, immutable=["age"])
+    return audit(model, X, y, sensitive_features=groups, actions=actions, n_flipsets=4), model, X, y, groups, actions
+
+
+def test_the_document_keeps_to_its_schema_and_is_json(audited, tmp_path):
+    found, *_ = audited
+    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.validate(found.document, schema())
+    found.to_json(tmp_path / "audit.json")
+    assert read_audit(tmp_path / "audit.json") == found.document
+    assert json.loads(json.dumps(found.document)) == found.document
+
+
+def test_every_number_can_be_recomputed(audited):
+    found, model, X, y, groups, actions = audited
+    recourse = find_recourse(model, X, actions=actions, norm="l1", favorable_label="yes")
+    for section in found.document["attributes"]:
+        frame = RecourseFrame(
+            costs=recourse.costs,
+            rejected=recourse.rejected,
+            sensitive_features=groups[[section["name"]]],
+            random_state=0,
+        )
+        expected = frame.to_dict()
+        for key in ("gap", "interval", "noise_floor", "p_value", "relative_gap", "overall", "difference"):
+            assert section[key] == expected[key], key
+        right = model.predict(X) == y
+        for row, numbers in zip(section["by_group"], expected["by_group"], strict=True):
+            assert {key: row[key] for key in numbers} == numbers
+            assert row["accuracy"] == pytest.approx(right[groups[section["name"]] == row["name"]].mean())
+            members = recourse.rejected & (groups[section["name"]] == row["name"]).to_numpy()
+            np.testing.assert_allclose(row["curve"][50], np.median(recourse.costs[members]))
+            # What the features add makes up the mean.
+            assert sum(row["contributions"].values()) == pytest.approx(row["mean"])
+        far, near = (pick(section["by_group"], key=lambda row: row["mean"]) for pick in (max, min))
+        total = sum(part["difference"] for part in section["contributions"])
+        assert total == pytest.approx(far["mean"] - near["mean"]) == pytest.approx(section["gap"])
+    assert found.document["model"]["accuracy"] == pytest.approx((model.predict(X) == y).mean())
+    assert found.people["cost"].to_numpy() == pytest.approx(recourse.costs)
+    assert found.document["counts"]["rejected"] == recourse.rejected.sum()
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf", "max_shift", "log_shift"])
+def test_features_make_up_the_cost_in_every_norm(norm):
+    X, y, groups = make_people(200)
+    found = audit(fitted(X, y), X, sensitive_features=groups[["sex"]], norm=norm, n_flipsets=0)
+    for row in found.document["attributes"][0]["by_group"]:
+        assert sum(row["contributions"].values()) == pytest.approx(row["mean"])
+
+
+def test_ways_of_people_are_accepted_and_those_in_the_sample_have_several(audited):
+    found, model, X, *_ = audited
+    ways = found.document["flipsets"]
+    assert len(ways["sample"]) == 4
+    assert any(len(ways["by_person"][str(i)]) > 1 for i in ways["sample"])
+    rejected = np.flatnonzero(model.predict(X) == "no")
+    assert {int(i) for i in ways["by_person"]} == set(rejected.tolist())
+    for i in rejected[:40]:
+        for way in ways["by_person"][str(i)]:
+            after = X.iloc[[i]].copy()
+            for change in way["changes"]:
+                after[change["feature"]] = pd.Series([change["to"]], index=after.index).astype(
+                    X[change["feature"]].dtype if change["feature"] == "job" else float
+                )
+            assert model.predict(after)[0] == "yes"
+
+
+def test_nothing_is_found_where_there_is_nothing_and_a_planted_gap_is():
+    quiet, loud = 0, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
+        y = (X.a + X.b + rng.normal(size=400) > 0).astype(int)
+        model = LogisticRegression().fit(X, y)
+        settings = {"actions": ActionSet.free(X), "n_flipsets": 0, "n_boot": 200, "n_permutations": 200}
+        coin = pd.DataFrame({"group": rng.permutation(np.repeat(["u", "v"], 200))})
+        found = audit(model, X, sensitive_features=coin, **settings)
+        quiet += found.verdicts["group"].startswith("no detectable gap")
+        # A gap of three floors: one group's rejected are moved away from the boundary.
+        floor, costs = found.document["attributes"][0]["noise_floor"], found.recourse.costs
+        direction = model.coef_[0] / np.linalg.norm(model.coef_[0])
+        scores = model.decision_function(X)
+        members = (coin.group == "u").to_numpy() & (scores <= 0)
+        others = (coin.group == "v").to_numpy() & (scores <= 0)
+        del costs
+        unit = np.array([feature.cost for feature in settings["actions"]])
+        step = found.frames["group"].by_group["mean"]
+        wanted = 3 * floor + step["v"] - step["u"]
+        reach = np.max(np.abs(model.coef_[0]) / unit)  # L1: the best feature alone pays for a score
+        moved = X.copy()
+        moved.loc[members] -= np.outer(np.full(members.sum(), wanted * reach), direction / (model.coef_[0] @ direction))
+        assert others.any()
+        again = audit(model, moved, sensitive_features=coin, **settings)
+        loud += again.document["attributes"][0]["is_gap"]
+    assert quiet >= 93
+    assert loud >= 95
+
+
+def test_p_values_are_corrected_as_statsmodels_does():
+    p = [0.01, 0.04, 0.03, 0.2, 0.001]
+    np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1])
+    assert np.isnan(holm([0.02, float("nan")])[1])
+    assert holm([0.02, float("nan")])[0] == 0.02
+
+
+def test_before_and_after_of_the_same_people():
+    X, y, groups = make_people(1500)
+    numbers = X[["income", "debts", "age"]]
+    numbers = numbers.assign(income=numbers.income * np.where(groups.sex == "f", 1.6, 1.0))
+    learner = make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression()))
+    name = "equalrecourselinear__sensitive_features"
+    plain = learner.set_params(equalrecourselinear__recourse_penalty=0.0).fit(numbers, y, **{name: groups.sex})
+    before = audit(plain, numbers, y, sensitive_features=groups[["sex"]], n_flipsets=0)
+    learner.set_params(equalrecourselinear__recourse_penalty=np.inf).fit(numbers, y, **{name: groups.sex})
+    after = audit(learner, numbers, y, sensitive_features=groups[["sex"]], n_flipsets=0)
+    both = after.compared_with(before, placebo=before)
+    section = both.document["comparison"]["attributes"][0]
+    assert section["reduction"] == pytest.approx(section["before"]["gap"] - section["after"]["gap"])
+    low, high = section["reduction_interval"]
+    assert low <= section["reduction"] <= high
+    frontier = recourse_frontier(learner, numbers, y, sensitive_features=groups.sex, cv=2, n_boot=20, n_permutations=20)
+    whole = both.with_frontier(frontier, frontier.pick())
+    jsonschema.validate(whole.document, schema())
+    assert sum(row["chosen"] for row in whole.document["frontier"]) == 1
+    other = audit(plain, numbers.head(900), y[:900], sensitive_features=groups[["sex"]].head(900), n_flipsets=0)
+    with pytest.raises(ValueError, match="compared for the same people"):
+        after.compared_with(other)
+
+
+def test_the_interval_of_a_reduction_covers_it():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], 400)
+    truth, inside = 0.5 - 0.1, 0
+    for seed in range(60):
+        before = rng.exponential(1.0, 800) + np.where(groups == "a", 0.5, 0.0)
+        after = rng.exponential(1.0, 800) + np.where(groups == "a", 0.1, 0.0)
+        low, high = reduction_interval(before, after, groups, 300, seed)
+        inside += low <= truth <= high
+    assert inside >= 50
+    assert np.isnan(reduction_interval(np.full(800, np.nan), before, groups, 10, 0)).all()
+
+
+def test_people_without_recourse_are_counted_and_shown():
+    X, y, groups = make_people(400)
+    actions = ActionSet([Feature("income", change="no"), Feature("debts", change="no"), Feature("age", change="no")])
+    numbers = X[["income", "debts", "age"]]
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(numbers, y)
+    with pytest.warns(UndefinedRecourseWarning):
+        found = audit(model, numbers, y, sensitive_features=groups[["sex"]], actions=actions)
+    assert found.document["counts"]["without_recourse"] == found.document["counts"]["rejected"] > 0
+    assert found.document["attributes"][0]["is_gap"] is None
+    assert "undefined" in found.verdicts["sex"]
+    assert (found.people.status == "infeasible").sum() == found.document["counts"]["rejected"]
+    jsonschema.validate(found.document, schema())
+    found.document["notes"].append("a report of nobody's recourse can be drawn")
+    assert found._repr_html_()
+
+
+def test_a_sample_of_the_rejected_says_that_it_is_one():
+    X, y, groups = make_people(400)
+    forest = fitted(X, y, RandomForestClassifier(10, max_depth=3, random_state=0))
+    found = audit(forest, X, y, sensitive_features=groups, max_people=30, n_flipsets=1)
+    assert found.document["counts"]["measured"] == 30 < found.document["counts"]["rejected"]
+    assert any("30 of" in note and "drawn at random" in note for note in found.document["notes"])
+    assert (found.people.status == "not measured").any()
+    assert sum(row["rejected"] for row in found.document["attributes"][0]["by_group"]) == 30
+
+
+def test_attributes_by_themselves_and_crossed():
+    X, y, groups = make_people(500)
+    found = audit(fitted(X, y), X, y, sensitive_features=groups, intersections=True, n_flipsets=0)
+    assert list(found.verdicts) == ["sex", "region", "sex × region"]
+    assert len(found.document["attributes"][2]["by_group"]) == 6
+    assert all(s["p_corrected"] >= s["p_value"] for s in found.document["attributes"])
+
+
+def test_text_and_notebook_escape_what_came_with_the_data():
+    X, y, groups = make_people(300)
+    evil = "<img src=x onerror=alert(1)>"
+    found = audit(fitted(X, y), X, y, sensitive_features=groups[["sex"]].rename(columns={"sex": evil}), n_flipsets=0)
+    assert evil not in found._repr_html_()
+    assert "&lt;img" in found._repr_html_()
+    assert evil in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": ["yes", "no"]}, "X has 300 people and y the shape"),
+        ({"y": ["maybe"] * 300}, "y has the label 'maybe', which the model does not know"),
+        ({"sensitive_features": ["a", "b"]}, "X has 300 people and sensitive_features 2"),
+        ({"sensitive_features": ["a"] * 300}, "at least 2|one group|two"),
+        ({"max_people": 0}, "max_people"),
+        ({"random_state": -1}, "random_state"),
+    ],
+    ids=["y", "labels", "groups", "one group", "max_people", "seed"],
+)
+def test_bad_input_gets_one_sentence(change, message):
+    X, y, groups = make_people(300)
+    arguments = {"y": y, "sensitive_features": groups[["sex"]], **change}
+    with pytest.raises(ValueError, match=message):
+        audit(fitted(X, y), X, arguments.pop("y"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not the JSON of an audit"),
+        ('{"schema": "other"}', "its schema is not 'equirecourse-audit'"),
+        ('{"schema": "equirecourse-audit", "version": 99}', "has version 99 of the schema"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, message):
+    path = tmp_path / "audit.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_audit(path)
