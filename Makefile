@@ -10,7 +10,7 @@ export EQUIRECOURSE_DATA ?= $(wildcard ../shared/data)
 .PHONY: demo test bench lint docs clean
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/demo.py
+	$(BIN)/equirecourse equalize --dataset credit --group sex --jobs 2 --html report.html --save fair.skops
 
 test: $(VENV)/installed-test $(VENV)/browser lint
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2

@@ -116,15 +116,19 @@ def judge(model: Any, X: Any, y: np.ndarray, groups: np.ndarray, actions: Action
     """What a model does to people it has not seen."""
     said = model.predict(X)
     rejected = said != 1
-    some = np.concatenate([np.flatnonzero(rejected & (groups == group))[:most] for group in np.unique(groups)])
+    parts = [np.flatnonzero(rejected & (groups == group))[:most] for group in np.unique(groups)]
+    some = np.concatenate(parts)
+    shares = {"accuracy": float((said == y).mean()), "acceptance": float(1 - rejected.mean())}
+    if not all(len(part) for part in parts):  # nobody of a group is rejected: there is no gap, and that is no success
+        undefined = dict.fromkeys(("gap", "floor", "relative", "exact"), float("nan"))
+        return {**undefined, **shares, "fewest rejected": 0.0}
     found = find_recourse(model, X.iloc[some], actions=actions, time_limit=5.0, n_jobs=2)
     frame = RecourseFrame(costs=found.costs, rejected=found.rejected, sensitive_features=groups[some], random_state=0)
     return {
         "gap": frame.gap,
         "floor": frame.noise_floor,
         "relative": frame.relative_gap,
-        "accuracy": float((said == y).mean()),
-        "acceptance": float(1 - rejected.mean()),
+        **shares,
         "fewest rejected": float(frame.by_group["rejected"].min()),
         "exact": float(found.exact.mean()),
     }
@@ -148,7 +152,7 @@ def real_gaps(quick: bool) -> None:
                 part = X.iloc[train], y[train], groups[train]
                 for label, model in models(kind, seed, *part, "credit" in name, quick):
                     rows.append({"model": label, **judge(model, X.iloc[test], y[test], groups[test], actions, most)})
-            table = pd.DataFrame(rows).groupby("model", sort=False).mean()
+            table = pd.DataFrame(rows).groupby("model", sort=False).agg(lambda some: some.mean(skipna=False))
             print(f"\n{name}, {kind}")
             digits = {"gap": 3, "floor": 3, "relative": 3, "accuracy": 4, "acceptance": 3, "exact": 3}
             print(table.round(digits).to_string(line_width=120))

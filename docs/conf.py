@@ -29,7 +29,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(__init__|demo)\.py",
+    "ignore_pattern": r"__init__\.py",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

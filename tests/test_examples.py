@@ -40,12 +40,13 @@ def test_there_are_examples():
 
 
 def test_the_demo_prints_the_table_of_the_readme(tmp_path):
-    run = run_python(["-W", "error", str(ROOT / "examples" / "demo.py")], tmp_path)
+    recipe = re.search(r"^demo:.*\n\t\$\(BIN\)/equirecourse (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    run = run_python(["-m", "equirecourse.cli", *recipe.split()], tmp_path)
     assert run.returncode == 0, run.stderr
     table, *_ = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    start = run.stdout.index(" before ")
-    printed = run.stdout[run.stdout.rindex("\n", 0, start) + 1 : run.stdout.index("\n\nThe placebo")]
-    assert_prints(printed, table)
+    start = run.stdout.index("sex  ")
+    assert_prints(run.stdout[start : run.stdout.index("\nThe gap fell")], table)
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "fair.skops"}
 
 
 @pytest.mark.parametrize("name", ["speed", "recourse", "real-gaps", "black-boxes"])

@@ -79,13 +79,14 @@ def split(people: People, test_size: float, seed: int) -> tuple[People, People]:
 
 
 def audit_people(
-    model: Any, people: People, *, max_people: int | None, seed: int, jobs: int | None, title: str
+    model: Any, people: People, *, max_people: int | None, seed: int, jobs: int | None, title: str, n_flipsets: int = 12
 ) -> RecourseAudit:
     """Audit a model, with a progress bar if somebody is looking."""
     return audit(
         model, people.X, people.y, sensitive_features=people.groups, actions=people.actions,
-        unit="standard deviations" if people.inferred else None, favorable_label=people.favorable,
+        unit=people.unit, favorable_label=people.favorable,
         max_people=max_people, time_limit=10.0, n_jobs=jobs, random_state=seed, progress=True, title=title,
+        n_flipsets=n_flipsets,
     )  # fmt: skip
 
 

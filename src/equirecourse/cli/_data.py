@@ -38,6 +38,7 @@ class People:
     favorable: Any
     name: str
     notes: tuple[str, ...]
+    unit: str = "standard deviations"
 
     def take(self, rows: Any) -> People:
         """Some of them."""
@@ -198,8 +199,9 @@ def _finished(people: People, actions: Path | None, immutable: list[str], missin
             )
     chosen = people.actions
     inferred = people.inferred
+    unit = people.unit
     if actions is not None:
-        chosen, inferred = _actions(actions), False
+        chosen, inferred, unit = _actions(actions), False, "units of cost"
     elif inferred:
         unknown = [name for name in immutable if name not in X.columns]
         if unknown:
@@ -208,7 +210,7 @@ def _finished(people: People, actions: Path | None, immutable: list[str], missin
     else:
         for name in immutable:
             chosen = chosen.replace(name, change="no")
-    return People(X, y, groups, chosen, inferred, people.favorable, people.name, tuple(notes))
+    return People(X, y, groups, chosen, inferred, people.favorable, people.name, tuple(notes), unit)
 
 
 def _actions(path: Path) -> ActionSet:

@@ -21,6 +21,10 @@ def command(
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Write its features, target and groups here.", show_default=False)
     ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", help="Sensitive column to write; may be given several times.", show_default=False),
+    ] = None,
     actions: Annotated[
         Path | None,
         typer.Option("--actions", help="Write what its people can change here, as TOML or YAML.", show_default=False),
@@ -40,15 +44,18 @@ def command(
     if name not in LOADERS:
         raise ValueError(f"There is no data set {name!r}; there are {', '.join(LOADERS)}.")
     bunch = LOADERS[name][0]()
+    chosen = group or LOADERS[name][1]
+    absent = [column for column in chosen if column not in bunch.sensitive_features]
+    if absent:
+        there = ", ".join(map(str, bunch.sensitive_features.columns))
+        raise ValueError(f"The data set {name!r} has no group {absent[0]!r}; it has {there}.")
     if csv is None and actions is None:
         groups = ", ".join(bunch.sensitive_features)
         say(f"{name}: {len(bunch.data):,} people, {bunch.data.shape[1]} features; groups: {groups}")
         say("Write it with --csv FILE, and what people can change with --actions FILE.")
     if csv is not None:
-        whole = bunch.data.assign(
-            **{column: values for column, values in bunch.sensitive_features.items() if column not in bunch.data}
-        )
-        whole[bunch.target.name if hasattr(bunch.target, "name") and bunch.target.name else "target"] = bunch.target
+        whole = bunch.data.assign(**{column: bunch.sensitive_features[column] for column in chosen})
+        whole[bunch.target.name] = bunch.target
         write_beside(csv, whole.to_csv(index=False))
         say(f"{len(whole):,} people are in {csv}.")
     if actions is not None:

@@ -78,7 +78,13 @@ def command(
         candidate.fit(training.X, training.y, model__sensitive_features=groups)
         say(f"Auditing: {side} ...")
         audits[side] = audit_people(
-            candidate, judged, max_people=None, seed=seed, jobs=jobs, title=f"Equal recourse: {people.name}, {name}"
+            candidate,
+            judged,
+            max_people=None,
+            seed=seed,
+            jobs=jobs,
+            title=f"Equal recourse: {people.name}, {name}",
+            n_flipsets=12 if side == "after" else 0,
         )
     found = audits["after"].compared_with(audits["before"], placebo=audits["placebo"], seed=seed)
     found = found.with_frontier(frontier, chosen)

@@ -16,7 +16,7 @@ Chart = dict[str, str]
 _GROUPS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
 _BRIGHT = ["#4DA6E0", "#FF8A3D", "#3CC99E", "#E3A3C6", "#FFFFFF"]
 _INK = {"light": ("#1b1f24", "#57606a", "#d0d7de"), "dark": ("#e6edf3", "#a3adb8", "#3d444d")}
-_WIDTH, _LABEL = 560, 220
+_WIDTH, _LABEL = 430, 150
 
 
 def _svg(chart: Any, title: str) -> Chart:

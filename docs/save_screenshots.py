@@ -1,0 +1,32 @@
+"""Photograph the report of the demo: python docs/save_screenshots.py report.html writes docs/images/report_*.png."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def main() -> None:
+    report = Path(sys.argv[1]).resolve()
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+        page = browser.new_page(viewport={"width": 1160, "height": 900})
+        page.goto(report.as_uri())
+        page.screenshot(path=IMAGES / "report_top.png")
+        page.locator("[data-test=choose]").nth(2).click()
+        page.locator("#people").scroll_into_view_if_needed()
+        page.evaluate("document.getElementById('people').scrollIntoView()")
+        page.screenshot(path=IMAGES / "report_person.png", clip={"x": 0, "y": 0, "width": 1160, "height": 620})
+        page.locator("[data-test=theme]").click()
+        page.evaluate("window.scrollTo(0, 0)")
+        page.screenshot(path=IMAGES / "report_dark.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
