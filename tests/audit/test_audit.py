@@ -115,7 +115,7 @@ def test_nothing_is_found_where_there_is_nothing_and_a_planted_gap_is():
         X = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
         y = (X.a + X.b + rng.normal(size=400) > 0).astype(int)
         model = LogisticRegression().fit(X, y)
-        settings = {"actions": ActionSet.free(X), "n_flipsets": 0, "n_boot": 200, "n_permutations": 200}
+        settings = {"actions": ActionSet.free(X), "n_flipsets": 0, "n_boot": 100, "n_permutations": 100}
         coin = pd.DataFrame({"group": rng.permutation(np.repeat(["u", "v"], 200))})
         found = audit(model, X, sensitive_features=coin, **settings)
         quiet += found.verdicts["group"].startswith("no detectable gap")

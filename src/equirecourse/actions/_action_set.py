@@ -146,7 +146,7 @@ class ActionSet(Matrix):
         Examples
         --------
         >>> from equirecourse.actions import ActionSet
-        >>> actions = ActionSet.free([[1.0, 10.0], [3.0, 50.0]])
+        >>> actions = ActionSet.free([[1.0, 10.0], [2.0, 30.0], [3.0, 50.0]])
         >>> [feature.cost for feature in actions]
         [1.0, 0.05]
         """

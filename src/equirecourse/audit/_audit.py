@@ -367,16 +367,14 @@ def _people(
     after = found.counterfactuals[has].astype(before.dtypes.to_dict())
     changes = dict(zip(measured[has].tolist(), cheapest_changes(actions, found.norm, before, after), strict=True))
     place = {int(person): i for i, person in enumerate(measured)}
-    labels = [str(label) for label in table.index]
+    labels, members = [str(label) for label in table.index], groups.to_numpy().tolist()
     rows = []
     for i in range(len(table)):
         j = place.get(i)
         status = "accepted" if accepted[i] else "not measured" if j is None else str(found.status[j])
         cost = 0.0 if accepted[i] else float("nan") if j is None else float(found.costs[j])
-        rows.append([
-            labels[i], *groups.iloc[i], status, cost, bool(j is None or found.exact[j]),
-            None if right is None else bool(right[i]),
-        ])  # fmt: skip
+        exact = j is None or bool(found.exact[j])
+        rows.append([labels[i], *members[i], status, cost, exact, None if right is None else bool(right[i])])
     sample = choose(measured[has], groups[groups.columns[0]], n_flipsets if has.any() else 0, seed)
     ways = {str(i): ways_of(view, table.iloc[[i]], actions, k, settings) for i in sample}
     for i, some in changes.items():

@@ -61,7 +61,7 @@ def command(
     model = logistic(people.X, people.favorable)
     say("Looking for the best trade between gap and accuracy ...")
     frontier = recourse_frontier(
-        model, training.X, training.y, sensitive_features=training.groups, cv=4, n_jobs=jobs, n_boot=100,
+        model, training.X, training.y, sensitive_features=training.groups, cv=3, n_jobs=jobs, n_boot=100,
         n_permutations=100, random_state=seed,
     )  # fmt: skip
     chosen = frontier.pick(budget)

@@ -309,13 +309,16 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """The state in plain values: formats that run no code, such as skops, know no frames."""
         state = dict(super().__getstate__())
         if isinstance(state.get("rounds_"), pd.DataFrame):
-            state["rounds_"] = {str(name): column.tolist() for name, column in state["rounds_"].items()}
+            frame = state["rounds_"]
+            columns = frame.reset_index().items() if len(frame) else ()
+            state["rounds_"] = {str(name): column.tolist() for name, column in columns}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         if isinstance(state.get("rounds_"), dict):
-            state["rounds_"] = pd.DataFrame(state["rounds_"])
+            frame = pd.DataFrame(state["rounds_"])
+            state["rounds_"] = frame.set_index(frame.columns[0]) if len(frame) else frame
         super().__setstate__(state)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -91,9 +91,9 @@ class RecourseReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "point": the weight of each training person. "group": the second count of each group; zeros if the plain model
         was kept.
     history_ : DataFrame
-        One row per model that was looked at, on people held out: ``kind`` ("plain", "placebo", "point", "trial"),
-        ``gap``, ``noise_floor``, ``relative_gap`` (gap over mean distance), ``accuracy``, ``acceptance``, mean distance
-        and rejected people by group, and ``chosen``. Empty without groups.
+        One row per model that was looked at, on people held out: ``kind`` ("plain", "placebo", "point", "trial",
+        "second look" with more people), ``gap``, ``noise_floor``, ``relative_gap`` (gap over mean distance),
+        ``accuracy``, ``acceptance``, mean distance and rejected people by group, and ``chosen``. Empty without groups.
     ending_ : str
         One sentence on what was kept, and why.
     classes_, favorable_label_

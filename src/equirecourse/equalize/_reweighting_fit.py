@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = ["Reweighting"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+_LOOKS, _MORE = 3, 4  # trials that are looked at again, and how many times the people
 _SLACK = 0.01  # of accuracy on training people, which is not quite what the budget is about
 
 
@@ -35,6 +37,21 @@ class Parameters(Protocol):
     max_trials: int
     placebo: bool
     random_state: int
+
+
+Candidate = tuple[tuple[Measured, Measured], Array, int]
+
+
+def _improvements(candidates: list[Candidate], lowest: float) -> list[Candidate]:
+    """Those with less of a gap, absolutely and relative to the mean distance, and accuracy enough; best first."""
+    better = [
+        candidate
+        for candidate in candidates
+        if candidate[0][1].accuracy >= lowest
+        and candidate[0][1].gap < candidate[0][0].gap
+        and candidate[0][1].relative_gap < candidate[0][0].relative_gap
+    ]
+    return sorted(better, key=lambda candidate: candidate[0][1].relative_gap)
 
 
 class Reweighting:
@@ -63,9 +80,9 @@ class Reweighting:
         self.folds = [Fold(train, rng.permutation(test)) for train, test in splits]
         self.models = [learner.plain(fold.train) for fold in self.folds]
 
-    def _measure(self, fit: Callable[[int], Any]) -> Measured:
+    def _measure(self, fit: Callable[[int], Any], meter: Meter | None = None) -> Measured:
         places = {id(fold): place for place, fold in enumerate(self.folds)}
-        return measure(self.meter, self.folds, lambda fold: fit(places[id(fold)]))
+        return measure(meter or self.meter, self.folds, lambda fold: fit(places[id(fold)]))
 
     def _measure_plain(self) -> Measured:
         measured = self._measure(lambda place: self.models[place])
@@ -124,34 +141,49 @@ class Reweighting:
         plain = self._measure_plain()
         zero = np.zeros(len(index))
         rows: list[tuple[str, Measured, Array]] = [("plain", plain, zero), *self._placebo()]
-        before, lowest = len(rows), plain.accuracy - owner.accuracy_budget
+        lowest = plain.accuracy - owner.accuracy_budget
         trials: list[Trial] = []
         if plain.gap > plain.floor:
             trials = list(search(self._try, plain, lowest, owner.max_trials))
         rows += [("trial", trial.measured, trial.tau) for trial in trials]
-        better = [
-            place
-            for place, trial in enumerate(trials)
-            if trial.measured.accuracy >= lowest
-            and trial.measured.gap < plain.gap
-            and trial.measured.relative_gap < plain.relative_gap
-        ]
-        for best in sorted(better, key=lambda place: trials[place].measured.relative_gap):
-            model = learner.fit(self.everybody, self.plain, trials[best].tau)
+        for seen, tau, place in self._best(plain, trials, lowest, rows):
+            model = learner.fit(self.everybody, self.plain, tau)
             if self._loss_of(model) > owner.accuracy_budget + _SLACK:
                 continue  # a learner may do to all people what it did not do to the folds
-            found = trials[best].measured
+            old, found = seen
             ending = (
-                f"on people held out the gap fell from {plain.gap:.3g} to {found.gap:.3g} (relative to the mean "
-                f"distance, from {plain.relative_gap:.3g} to {found.relative_gap:.3g}), and accuracy from "
-                f"{plain.accuracy:.3f} to {found.accuracy:.3f}"
+                f"on people held out the gap fell from {old.gap:.3g} to {found.gap:.3g} (relative to the mean "
+                f"distance, from {old.relative_gap:.3g} to {found.relative_gap:.3g}), and accuracy from "
+                f"{old.accuracy:.3f} to {found.accuracy:.3f}"
             )
-            return self._history(rows, before + best), model, pd.Series(trials[best].tau, index), ending
+            return self._history(rows, place), model, pd.Series(tau, index), ending
         why = f"the gap of {plain.gap:.3g} is not above its noise floor of {plain.floor:.3g}"
         if trials:
             why = f"none of {len(trials)} weights made it smaller within {owner.accuracy_budget:g} of accuracy"
         warnings.warn(f"The plain model was kept: on people held out, {why}.", PlainModelWarning, stacklevel=4)
         return self._history(rows, 0), self.plain, pd.Series(zero, index), f"the plain model was kept: {why}"
+
+    def _best(
+        self, plain: Measured, trials: list[Trial], lowest: float, rows: list[tuple[str, Measured, Array]]
+    ) -> list[Candidate]:
+        """Trials that make gap and ratio smaller, the best first: (plain and trial as measured, counts, row).
+
+        The best of many noisy numbers is partly luck. Where only some people were measured, the first few are looked at
+        again, with more people, and the luck is gone; these rows are added.
+        """
+        first = len(rows) - len(trials)
+        found = [((plain, trial.measured), trial.tau, first + place) for place, trial in enumerate(trials)]
+        found = _improvements(found, lowest)
+        if self.meter.max_people is None or not found:
+            return found
+        meter = replace(self.meter, max_people=_MORE * self.meter.max_people)
+        again = self._measure(lambda place: self.models[place], meter)
+        second: list[Candidate] = []
+        for _, tau, _ in found[:_LOOKS]:
+            seen = self._try(tau, meter)
+            rows.append(("second look", seen, tau))
+            second.append(((again, seen), tau, len(rows) - 1))
+        return _improvements(second, lowest)
 
     def _loss_of(self, model: Any) -> float:
         """Accuracy that a model loses against the plain one on the people both were fitted to."""
@@ -159,8 +191,8 @@ class Reweighting:
         right = [(np.asarray(one.predict(self.learner.X)) == y).mean() for one in (self.plain, model)]
         return float(right[0] - right[1])
 
-    def _try(self, tau: Array) -> Measured:
-        return self._measure(lambda place: self.learner.fit(self.folds[place].train, self.models[place], tau))
+    def _try(self, tau: Array, meter: Meter | None = None) -> Measured:
+        return self._measure(lambda place: self.learner.fit(self.folds[place].train, self.models[place], tau), meter)
 
     def _count_names(self) -> list[str]:
         return [f"second count ({label})" for label in self.learner.groups.labels]
