@@ -109,33 +109,31 @@ def test_ways_of_people_are_accepted_and_those_in_the_sample_have_several(audite
 
 
 def test_nothing_is_found_where_there_is_nothing_and_a_planted_gap_is():
+    # At a level of 5 % some 285 of 300 are quiet; a hundred seeds alone would be a matter of luck (their spread is ±2).
     quiet, loud = 0, 0
-    for seed in range(100):
+    for seed in range(300):
         rng = np.random.default_rng(seed)
         X = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
         y = (X.a + X.b + rng.normal(size=400) > 0).astype(int)
         model = LogisticRegression().fit(X, y)
-        settings = {"actions": ActionSet.free(X), "n_flipsets": 0, "n_boot": 100, "n_permutations": 100}
+        actions = ActionSet.free(X)
+        settings = {"actions": actions, "n_flipsets": 0, "n_boot": 200, "n_permutations": 200}
         coin = pd.DataFrame({"group": rng.permutation(np.repeat(["u", "v"], 200))})
         found = audit(model, X, sensitive_features=coin, **settings)
         quiet += found.verdicts["group"].startswith("no detectable gap")
-        # A gap of three floors: one group's rejected are moved away from the boundary.
-        floor, costs = found.document["attributes"][0]["noise_floor"], found.recourse.costs
-        direction = model.coef_[0] / np.linalg.norm(model.coef_[0])
-        scores = model.decision_function(X)
-        members = (coin.group == "u").to_numpy() & (scores <= 0)
-        others = (coin.group == "v").to_numpy() & (scores <= 0)
-        del costs
-        unit = np.array([feature.cost for feature in settings["actions"]])
-        step = found.frames["group"].by_group["mean"]
-        wanted = 3 * floor + step["v"] - step["u"]
-        reach = np.max(np.abs(model.coef_[0]) / unit)  # L1: the best feature alone pays for a score
+        if seed >= 100:
+            continue
+        # Three floors: the rejected of one group are moved away from the boundary until the means are that far apart.
+        means = found.frames["group"].by_group["mean"]
+        wanted = 3 * found.document["attributes"][0]["noise_floor"] + means["v"] - means["u"]
+        slopes = model.coef_[0]
+        reach = np.max(np.abs(slopes) / [feature.cost for feature in actions])  # L1: the best feature pays for a score
+        members = (coin.group == "u").to_numpy() & (model.decision_function(X) <= 0)
         moved = X.copy()
-        moved.loc[members] -= np.outer(np.full(members.sum(), wanted * reach), direction / (model.coef_[0] @ direction))
-        assert others.any()
+        moved.loc[members] -= wanted * reach * slopes / (slopes @ slopes)
         again = audit(model, moved, sensitive_features=coin, **settings)
         loud += again.document["attributes"][0]["is_gap"]
-    assert quiet >= 93
+    assert quiet >= 0.93 * 300
     assert loud >= 95
 
 
