@@ -1,14 +1,18 @@
 """An audit says what the numbers say: verdicts that hold, numbers that can be recomputed, nobody lost."""
 
 import json
+import warnings
 
 import jsonschema
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from statsmodels.stats.multitest import multipletests
@@ -256,3 +260,37 @@ def test_other_files_are_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         read_audit(path)
+
+
+@pytest.mark.parametrize(
+    "case", ["array", "accepts all", "polars", "search", "surrogate", "missing group", "same index"]
+)
+def test_any_table_and_any_model_gives_a_document_and_a_page(case, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(100, 3)), columns=["a", "b", "c"])
+    y = (X.a > 0).astype(int)
+    groups = pd.DataFrame({"g": rng.choice(["u", "v"], 100)}, dtype=object)
+    model, settings = LogisticRegression(), {"n_flipsets": 1}
+    if case == "array":
+        X = X.to_numpy()
+    elif case == "accepts all":
+        model = DummyClassifier(strategy="constant", constant=1)
+    elif case == "search":
+        model = KNeighborsClassifier(9)
+    elif case == "surrogate":
+        settings |= {"method": "surrogate", "norm": "l2", "n_flipsets": 0}
+    elif case == "missing group":
+        groups.loc[:8, "g"] = None
+    elif case == "same index":
+        X = X.set_axis(["somebody"] * 100)
+    model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedRecourseWarning)
+        found = audit(model, pl.from_pandas(X) if case == "polars" else X, y, sensitive_features=groups, **settings)
+    jsonschema.validate(found.document, schema())
+    found.to_html(tmp_path / "report.html")
+    assert len(found.people) == 100
+    assert (found.document["attributes"][0]["is_gap"] is None) == (case == "accepts all")
+    assert ("missing" in [row["name"] for row in found.document["attributes"][0]["by_group"]]) == (
+        case == "missing group"
+    )

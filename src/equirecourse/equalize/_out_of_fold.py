@@ -124,16 +124,16 @@ class Meter:
         return _safe_indexing(self.X, np.random.default_rng(self.seed).permutation(rows)[:1000])
 
 
-def measure(meter: Meter, folds: list[Fold], fit: Callable[[Fold], Any]) -> Measured:
-    """Fit each fold and measure the people it left out.
+def measure(meter: Meter, folds: list[Fold], fit: Callable[[int], Any]) -> Measured:
+    """Fit each fold, by its place, and measure the people it left out.
 
     Gaps are averaged over folds, never taken of pooled people: each fold has a model and a scale of its own.
     """
     means, floors = [], []
     right = accepted = 0
     rejected = np.zeros(len(meter.groups), dtype=np.intp)
-    for fold in folds:
-        model = fit(fold)
+    for place, fold in enumerate(folds):
+        model = fit(place)
         said = np.asarray(model.predict(_safe_indexing(meter.X, fold.test)))
         no = said != meter.favorable_label
         right += int((said == meter.y[fold.test]).sum())

@@ -81,8 +81,7 @@ class Reweighting:
         self.models = [learner.plain(fold.train) for fold in self.folds]
 
     def _measure(self, fit: Callable[[int], Any], meter: Meter | None = None) -> Measured:
-        places = {id(fold): place for place, fold in enumerate(self.folds)}
-        return measure(meter or self.meter, self.folds, lambda fold: fit(places[id(fold)]))
+        return measure(meter or self.meter, self.folds, fit)
 
     def _measure_plain(self) -> Measured:
         measured = self._measure(lambda place: self.models[place])
@@ -99,13 +98,9 @@ class Reweighting:
         if not self.owner.placebo:
             return []
         again = reseeded(self.owner.estimator, self.owner.random_state)
-        learner = GroupLearner(again, *self._rest_of_learner())
+        learner = replace(self.learner, estimator=again)
         measured = self._measure(lambda place: learner.plain(self.folds[place].train))
         return [("placebo", measured, np.zeros(len(learner.groups)))]
-
-    def _rest_of_learner(self) -> tuple[Any, ...]:
-        learner = self.learner
-        return learner.X, learner.y, learner.weights, learner.groups, learner.labels, learner.n_rounds
 
     # --- the paper's weights -----------------------------------------------------------------------------------------
 
