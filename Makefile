@@ -13,7 +13,7 @@ demo: $(VENV)/installed
 	$(BIN)/equirecourse equalize --dataset credit --group sex --jobs 2 --html report.html --save fair.skops
 
 test: $(VENV)/installed-test $(VENV)/browser lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m benchmarks
