@@ -143,7 +143,7 @@ class Reweighting:
         rows += [("trial", trial.measured, trial.tau) for trial in trials]
         for seen, tau, place in self._best(plain, trials, lowest, rows):
             model = learner.fit(self.everybody, self.plain, tau)
-            if self._loss_of(model) > owner.accuracy_budget + _SLACK:
+            if not self._holds(model):
                 continue  # a learner may do to all people what it did not do to the folds
             old, found = seen
             ending = (
@@ -171,7 +171,7 @@ class Reweighting:
         found = _improvements(found, lowest)
         if self.meter.max_people is None or not found:
             return found
-        meter = replace(self.meter, max_people=_MORE * self.meter.max_people)
+        meter = self._closer
         again = self._measure(lambda place: self.models[place], meter)
         second: list[Candidate] = []
         for _, tau, _ in found[:_LOOKS]:
@@ -180,11 +180,21 @@ class Reweighting:
             second.append(((again, seen), tau, len(rows) - 1))
         return _improvements(second, lowest)
 
-    def _loss_of(self, model: Any) -> float:
-        """Accuracy that a model loses against the plain one on the people both were fitted to."""
-        y = self.learner.y
-        right = [(np.asarray(one.predict(self.learner.X)) == y).mean() for one in (self.plain, model)]
-        return float(right[0] - right[1])
+    def _holds(self, model: Any) -> bool:
+        """Whether a model does to the people it was fitted to what its like did to people held out."""
+        plain, after = self._on_everybody(self.plain), self._on_everybody(model)
+        cheap = after.accuracy >= plain.accuracy - self.owner.accuracy_budget - _SLACK
+        return cheap and after.gap < plain.gap and after.relative_gap < plain.relative_gap
+
+    def _on_everybody(self, model: Any) -> Measured:
+        order = np.random.default_rng(self.owner.random_state).permutation(self.everybody)
+        return measure(self._closer, [Fold(self.everybody, order)], lambda _: model)
+
+    @property
+    def _closer(self) -> Meter:
+        """The same measure with more people."""
+        most = self.meter.max_people
+        return self.meter if most is None else replace(self.meter, max_people=_MORE * most)
 
     def _try(self, tau: Array, meter: Meter | None = None) -> Measured:
         return self._measure(lambda place: self.learner.fit(self.folds[place].train, self.models[place], tau), meter)
