@@ -143,7 +143,7 @@ def test_second_counts_close_a_planted_gap_of_new_people(name):
     X, y, group = make_gap(6000)
     X, X_new, y, y_new, group, group_new = train_test_split(X, y, group, test_size=0.5, random_state=0)
     plain = clone(LEARNERS[name]).fit(X, y)
-    model = RecourseReweighting(LEARNERS[name], accuracy_budget=0.04, max_people=60, max_trials=6)
+    model = RecourseReweighting(LEARNERS[name], accuracy_budget=0.04, max_people=40, max_trials=6)
     model.fit(X, y, sensitive_features=group)
     (before, before_ratio), (after, after_ratio) = (held_out_gap(one, X_new, group_new) for one in (plain, model))
     # Closing this gap takes weight from the feature that counts: trees find less of it within the budget.
@@ -231,20 +231,21 @@ def test_columns_of_text_through_a_pipeline():
     learner = make_pipeline(steps, HistGradientBoostingClassifier(max_iter=8, max_depth=3, random_state=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PlainModelWarning)
-        model = RecourseReweighting(learner, max_trials=2, max_people=20).fit(X, y, sensitive_features=group)
+        model = RecourseReweighting(learner, max_trials=1, max_people=10).fit(X, y, sensitive_features=group)
     assert set(model.predict(X)) == {"yes", "no"}
     assert find_recourse(model, X.head(20), actions=ActionSet.free(X)).method == "trees"
 
 
 def test_recourse_looks_through_it_and_it_works_in_a_search():
     X, y, group = make_gap(900)
-    model = RecourseReweighting(LogisticRegression()).fit(X, y, sensitive_features=group)
+    model = RecourseReweighting(LogisticRegression(), max_trials=2).fit(X, y, sensitive_features=group)
     inner = find_recourse(model.estimator_, X, favorable_label="yes")
     np.testing.assert_allclose(find_recourse(model, X).costs, inner.costs)
-    pipe = make_pipeline(StandardScaler(), RecourseReweighting(LogisticRegression()))
+    pipe = make_pipeline(StandardScaler(), RecourseReweighting(LogisticRegression(), max_trials=2))
     pipe.fit(X, y, recoursereweighting__sensitive_features=group)
     assert find_recourse(pipe, X, actions=ActionSet.free(X)).method == "linear"
-    search = GridSearchCV(RecourseReweighting(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2)
+    quick = RecourseReweighting(LogisticRegression(), max_trials=2, accuracy_budget=0.1)
+    search = GridSearchCV(quick, {"estimator__C": [0.1, 1.0]}, cv=2)
     search.fit(X, y, sensitive_features=group)
     assert find_recourse(search, X).method == "linear"
 
