@@ -15,7 +15,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-test $(VENV)/browser lint
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-bench: $(VENV)/installed-test
+bench: $(VENV)/installed-bench
 	$(BIN)/python -m benchmarks
 
 lint: $(VENV)/installed-test

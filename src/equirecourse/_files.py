@@ -7,7 +7,32 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["write_beside"]
+__all__ = ["check_writable", "write_beside"]
+
+
+def check_writable(*paths: str | os.PathLike[str] | None) -> None:
+    """Refuse places that cannot be written to before any work is done; None is no place.
+
+    Parameters
+    ----------
+    *paths : path-like or None
+        Files to be.
+
+    Raises
+    ------
+    ValueError
+        One sentence that names the folder.
+    """
+    for path in paths:
+        if path is None:
+            continue
+        folder = Path(path).resolve().parent
+        if not folder.is_dir():
+            raise ValueError(f"{str(path)!r} cannot be written: there is no folder {str(folder)!r}.")
+        if Path(path).is_dir():
+            raise ValueError(f"{str(path)!r} cannot be written: it is a folder.")
+        if not os.access(folder, os.W_OK):
+            raise ValueError(f"{str(path)!r} cannot be written: the folder {str(folder)!r} is read-only.")
 
 
 def write_beside(path: str | os.PathLike[str], content: str | bytes) -> None:

@@ -81,6 +81,11 @@ def test_five_commands_from_a_csv_to_a_flipset(own_csv, tmp_path, capsys):
     assert json.loads((tmp_path / "ways.json").read_text())["status"] == "found"
 
 
+def test_a_column_of_names_is_noticed(own_csv, capsys):
+    run("audit", *options(own_csv)[:-2], "--max-people", 20)
+    assert "'customer' has 500 different values in 500 rows, like a name" in capsys.readouterr().out
+
+
 def test_dropping_people_says_how_many(own_csv, capsys):
     run("audit", *options(own_csv), "--missing", "drop")
     gone = int(pd.read_csv(own_csv)[["income", "debts", "housing"]].isna().any(axis=1).sum())
@@ -149,7 +154,8 @@ MISTAKES = {
     "model": (lambda p: ["audit", *options(p), "--model", p], "own.csv is not a model saved with skops"),
     "no model": (lambda p: ["audit", *options(p), "--model", "m.skops"], "There is no file 'm.skops'"),
     "actions": (lambda p: ["audit", *options(p), "--actions", "a.toml"], "There is no file 'a.toml'"),
-    "nowhere to write": (lambda p: ["audit", *options(p), "--html", "/nowhere/report.html"], "/nowhere"),
+    "nowhere to write": (lambda p: ["audit", *options(p), "--html", "/nowhere/r.html"], "no folder '/nowhere'"),
+    "a folder": (lambda p: ["equalize", *options(p), "--save", p.parent], "cannot be written: it is a folder"),
     "person": (lambda p: ["flipset", *options(p), "--person", "9999"], "no person '9999'; rows go from 0 to 499"),
 }  # fmt: skip
 

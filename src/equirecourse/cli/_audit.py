@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from sklearn.model_selection import train_test_split
 
+from equirecourse._files import check_writable
 from equirecourse.audit import RecourseAudit, audit
 from equirecourse.cli import _options as options
 from equirecourse.cli._data import People, load_people
@@ -51,6 +52,7 @@ def command(
     Without --model a logistic regression is fitted to some of the people and judged on the others. Exit codes: 0 done,
     1 a gap above --fail-above, 2 bad usage or data.
     """
+    check_writable(html, json)
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
     if model is None:
         training, judged = split(people, test_size, seed)

@@ -170,6 +170,12 @@ def _finished(people: People, actions: Path | None, immutable: list[str], missin
     for name in X.columns:
         if X[name].dtype == object or pd.api.types.is_string_dtype(X[name].dtype):
             X = X.assign(**{name: X[name].astype("category")})
+            different = len(X[name].cat.categories)
+            if different > max(20, len(X) // 2):
+                notes.append(
+                    f"{name!r} has {different:,} different values in {len(X):,} rows, like a name; leave it out with "
+                    f"--ignore {name}."
+                )
         elif X[name].dtype == bool:
             X = X.assign(**{name: X[name].astype(int)})
         elif not (pd.api.types.is_numeric_dtype(X[name].dtype) or isinstance(X[name].dtype, pd.CategoricalDtype)):

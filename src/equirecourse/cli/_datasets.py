@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equirecourse._files import write_beside
+from equirecourse._files import check_writable, write_beside
 from equirecourse.cli._data import LOADERS
 from equirecourse.cli._show import say, table
 
@@ -43,6 +43,7 @@ def command(
         return
     if name not in LOADERS:
         raise ValueError(f"There is no data set {name!r}; there are {', '.join(LOADERS)}.")
+    check_writable(csv, actions)
     bunch = LOADERS[name][0]()
     chosen = group or LOADERS[name][1]
     absent = [column for column in chosen if column not in bunch.sensitive_features]

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from sklearn.base import clone
 
+from equirecourse._files import check_writable
 from equirecourse.audit import RecourseAudit
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import audit_people, finish, split
@@ -50,6 +51,7 @@ def command(
     placebo), and all three are judged on the same held-out people. How much equality to ask for is chosen on the
     training people.
     """
+    check_writable(html, json, save)
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
     training, judged = split(people, test_size, seed)
     say(f"Fitted to {len(training.y):,} people, judged on {len(judged.y):,} others.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equirecourse._files import write_beside
+from equirecourse._files import check_writable, write_beside
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import split
 from equirecourse.cli._data import load_people
@@ -40,6 +40,7 @@ def command(
 
     Example: equirecourse flipset --dataset german --person 4
     """
+    check_writable(json)
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
     labels = [str(label) for label in people.X.index]
     if person not in labels:

@@ -17,6 +17,7 @@ _GROUPS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 _BRIGHT = ["#4DA6E0", "#FF8A3D", "#3CC99E", "#E3A3C6", "#FFFFFF"]
 _INK = {"light": ("#1b1f24", "#57606a", "#d0d7de"), "dark": ("#e6edf3", "#a3adb8", "#3d444d")}
 _WIDTH, _LABEL = 430, 150
+_MOST = 12  # groups in a chart
 
 
 def _svg(chart: Any, title: str) -> Chart:
@@ -57,12 +58,15 @@ def charts_of(section: dict[str, Any], unit: str) -> list[Chart]:
     import altair as alt
     import pandas as pd
 
-    groups = [row["name"] for row in section["by_group"]]
+    # More than a dozen lines tell nobody anything; the table has all groups.
+    largest = sorted(section["by_group"], key=lambda row: -row["rejected"])[:_MOST]
+    rows = [row for row in section["by_group"] if row in largest]
+    groups = [row["name"] for row in rows]
     colours = alt.Scale(domain=groups, range=(_GROUPS * (1 + len(groups) // len(_GROUPS)))[: len(groups)])
     curves = pd.DataFrame(
         [
             {"group": row["name"], "cost": cost, "share": place / 100}
-            for row in section["by_group"]
+            for row in rows
             for place, cost in enumerate(row["curve"])
         ]
     )
@@ -84,7 +88,7 @@ def charts_of(section: dict[str, Any], unit: str) -> list[Chart]:
     means = pd.DataFrame(
         [
             {"group": row["name"], "mean": row["mean"], "low": row["mean_low"], "high": row["mean_high"]}
-            for row in section["by_group"]
+            for row in rows
             if row["mean"] is not None
         ]
     )
