@@ -1,6 +1,7 @@
 """Recourse by group with its uncertainty, as one document: what a report shows and a machine reads."""
 
-from equirecourse.audit._audit import RecourseAudit, audit
+from equirecourse.audit._audit import audit
 from equirecourse.audit._document import SCHEMA_VERSION, read_audit, schema
+from equirecourse.audit._result import RecourseAudit
 
 __all__ = ["SCHEMA_VERSION", "RecourseAudit", "audit", "read_audit", "schema"]

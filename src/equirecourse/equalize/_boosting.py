@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index
-from equirecourse.equalize._weighted import check_people
+from equirecourse.equalize._weighted import check_people, take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
 
 __all__ = ["EqualRecourseBoosting"]
@@ -164,11 +164,7 @@ class EqualRecourseBoosting(ClassifierMixin, BaseEstimator):
                 SmallGroupWarning,
                 stacklevel=2,
             )
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(booster, name):
-                setattr(self, name, getattr(booster, name))
-            elif name in self.__dict__:
-                delattr(self, name)
+        take_feature_names(self, booster)
         return self
 
     @property

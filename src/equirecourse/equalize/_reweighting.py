@@ -20,7 +20,7 @@ from equirecourse.actions import NORMS, ActionSet
 from equirecourse.equalize._group_weights import GroupLearner
 from equirecourse.equalize._out_of_fold import Meter
 from equirecourse.equalize._reweighting_fit import Reweighting
-from equirecourse.equalize._weighted import check_people, check_takes_weights
+from equirecourse.equalize._weighted import check_people, check_takes_weights, take_feature_names
 from equirecourse.recourse import find_recourse
 
 __all__ = ["RecourseReweighting"]
@@ -216,11 +216,7 @@ class RecourseReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             history, estimator, counts, ending = work.point() if self.strategy == "point" else work.group()
         self.classes_, self.favorable_label_ = classes, labels[1]
         self.estimator_, self.weights_, self.history_, self.ending_ = estimator, counts, history, ending
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-            elif hasattr(self, name):
-                delattr(self, name)
+        take_feature_names(self, estimator)
         return self
 
     def _meter(

@@ -13,7 +13,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter
 
-__all__ = ["check_people", "check_takes_weights", "fit_weighted", "reseeded", "without_class_weights"]
+__all__ = [
+    "check_people",
+    "check_takes_weights",
+    "fit_weighted",
+    "reseeded",
+    "take_feature_names",
+    "without_class_weights",
+]
 
 Array = NDArray[np.float64]
 
@@ -28,6 +35,15 @@ def check_people(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     if _num_samples(X) != len(y):
         raise ValueError(f"X has {_num_samples(X)} people and y has {len(y)} labels; they must be as many.")
     return X, y
+
+
+def take_feature_names(model: Any, fitted: Any) -> None:
+    """Let a meta-estimator say what features its fitted estimator knows, and forget those of an earlier fit."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(fitted, name):
+            setattr(model, name, getattr(fitted, name))
+        elif name in model.__dict__:
+            delattr(model, name)
 
 
 def _weight_name(estimator: Any) -> str | None:

@@ -1,0 +1,165 @@
+"""What an audit found: verdicts, tables and people, to be printed, compared and written."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse._files import write_beside
+from equirecourse.audit._compare import compare
+from equirecourse.audit._document import from_plain, plain, write_json
+from equirecourse.metrics import RecourseFrame
+from equirecourse.recourse import Recourse
+from equirecourse.report import render
+
+__all__ = ["RecourseAudit"]
+
+Array = NDArray[np.float64]
+
+# Keys of a group's section that hold no number.
+_WORDS = ("group", "name", "curve", "contributions")
+
+
+@dataclass(frozen=True)
+class RecourseAudit:
+    """What a model's recourse is like, group by group.
+
+    Attributes
+    ----------
+    document : dict
+        Everything in plain values, see :func:`~equirecourse.audit.schema`. The report is drawn from it alone.
+    frames : mapping of str to RecourseFrame
+        The numbers behind each attribute.
+    recourse : Recourse
+        The answer for each person who was measured.
+    """
+
+    document: dict[str, Any]
+    frames: Mapping[str, RecourseFrame]
+    recourse: Recourse
+    _costs: Array = field(repr=False)
+    _groups: pd.DataFrame = field(repr=False)
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """One sentence per attribute."""
+        return {section["name"]: section["verdict"] for section in self.document["attributes"]}
+
+    @property
+    def largest_gap(self) -> float:
+        """The largest detectable gap of all attributes, 0 if there is none."""
+        return max((section["gap"] for section in self.document["attributes"] if section["is_gap"]), default=0.0)
+
+    @property
+    def by_group(self) -> pd.DataFrame:
+        """A row per attribute and group: people, rejected, without_recourse, mean, quantiles, accuracy."""
+        rows = []
+        for section in self.document["attributes"]:
+            for row in section["by_group"]:
+                numbers = {key: _as_number(value) for key, value in row.items() if key not in _WORDS}
+                rows.append({"attribute": section["name"], "group": row["name"], **numbers})
+        return pd.DataFrame(rows).set_index(["attribute", "group"])
+
+    @property
+    def people(self) -> pd.DataFrame:
+        """A row per person: groups, decision, status, cost."""
+        table = self.document["people"]
+        frame = pd.DataFrame(table["rows"], columns=table["columns"])
+        frame["cost"] = [float("nan") if cost is None else float(cost) for cost in frame["cost"]]
+        return frame.set_index("person")
+
+    def compared_with(
+        self, before: RecourseAudit, *, placebo: RecourseAudit | None = None, seed: int = 0
+    ) -> RecourseAudit:
+        """The same audit with a section that sets it beside that of another model of the same people.
+
+        Parameters
+        ----------
+        before : RecourseAudit
+            Of the model that this one replaces.
+        placebo : RecourseAudit, optional
+            Of a model that was fitted anew without the method.
+        seed : int, default=0
+            Of the bootstrap interval of the reduction.
+
+        Returns
+        -------
+        RecourseAudit
+            With ``document["comparison"]``.
+        """
+        for other in (before, placebo):
+            if other is not None and not self._groups.equals(other._groups):
+                raise ValueError("Audits are compared for the same people and attributes in the same order.")
+        section = compare(
+            before.document, self.document, (before._costs, self._costs), self._groups,
+            None if placebo is None else placebo.document, 1000, seed,
+        )  # fmt: skip
+        return replace(self, document={**self.document, "comparison": plain(section)})
+
+    def with_frontier(self, frontier: Any, chosen: int) -> RecourseAudit:
+        """The same audit with the trade between accuracy and gap that its model was chosen from.
+
+        Parameters
+        ----------
+        frontier : Frontier
+            Of :func:`~equirecourse.recourse_frontier`.
+        chosen : int
+            The row that was chosen.
+
+        Returns
+        -------
+        RecourseAudit
+            With ``document["frontier"]``.
+        """
+        names = ("gap", "gap_low", "gap_high", "noise_floor", "relative_gap", "accuracy", "acceptance")
+        rows = [{name: row[name] for name in names} for _, row in frontier.table.iterrows()]
+        for place, row in enumerate(rows):
+            row["chosen"] = place == chosen
+            row["plain"] = place == 0
+        return replace(self, document={**self.document, "frontier": plain(rows)})
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the document.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to.
+        """
+        write_json(self.document, path)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report: one file that needs nothing else, not even a network.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to.
+        """
+        write_beside(path, render(self.document))
+
+    def __repr__(self) -> str:
+        sentences = [f"{name}: {verdict}" for name, verdict in self.verdicts.items()]
+        return "\n".join([*sentences, "", self._table().to_string(float_format=lambda value: f"{value:.3g}")])
+
+    def _table(self) -> pd.DataFrame:
+        columns = ["people", "rejected", "acceptance", "without_recourse", "mean", "median", "accuracy"]
+        return self.by_group[columns].dropna(axis=1, how="all")
+
+    def _repr_html_(self) -> str:
+        items = "".join(
+            f"<li><b>{html.escape(name)}</b>: {html.escape(verdict)}</li>" for name, verdict in self.verdicts.items()
+        )
+        table = self._table().to_html(float_format=lambda value: f"{value:.3g}", border=0, escape=True)
+        return f"<div class='equirecourse-audit'><ul>{items}</ul>{table}</div>"
+
+
+def _as_number(value: Any) -> Any:
+    return from_plain(value) if value is None or isinstance(value, str) else value
