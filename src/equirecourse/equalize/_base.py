@@ -50,6 +50,7 @@ class FitData:
 class Problem(Protocol):
     """A training set ready to be fitted again and again, for other contrasts and other stiffnesses."""
 
+    model: Any
     data: FitData
 
     def fit_at(self, contrasts: Contrasts | None, stiffness: float) -> RoundFit: ...
@@ -87,7 +88,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         "min_rejected": [Interval(Integral, 1, None, closed="left")],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
         "memory": [Interval(Integral, 1, None, closed="left")],
-        "on_cycle": [StrOptions({"mix", "stop"})],
+        "on_cycle": [StrOptions({"mix", "stop", "last"})],
         "balance_tol": [Interval(Real, 0.0, None, closed="left")],
     }
 
@@ -122,6 +123,57 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self.__dict__.update(before)
             raise
         return self
+
+    def fit_path(
+        self, X: Any, y: Any, *, sensitive_features: Any, penalties: Any, sample_weight: Any = None
+    ) -> list[Self]:
+        """Fit once per penalty, as ``fit`` would, but each from where the one before ended.
+
+        The data are checked once, the plain model and a kernel matrix are made once, and the solver of a kernel model
+        starts from the last solution: a path takes a fraction of the time of its fits. This model is not fitted.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in ``fit``.
+        penalties : array-like of float
+            Values of ``recourse_penalty``; rising ones are the quickest.
+
+        Returns
+        -------
+        list
+            Fitted copies of this model, one per penalty.
+
+        Examples
+        --------
+        >>> from equirecourse import EqualRecourseSVC
+        >>> from equirecourse.datasets import make_tilted_groups
+        >>> toy = make_tilted_groups(random_state=0)
+        >>> path = EqualRecourseSVC(kernel="linear").fit_path(
+        ...     toy.data, toy.target, sensitive_features=toy.sensitive_features, penalties=[0.0, 1.0, float("inf")]
+        ... )
+        >>> gaps = [model.rounds_.query("chosen")["gap"].item() for model in path]
+        >>> gaps == sorted(gaps, reverse=True)
+        True
+        """
+        if sensitive_features is None:
+            raise ValueError("fit_path follows a difference between groups; pass them as sensitive_features.")
+        models = [clone(self).set_params(recourse_penalty=penalty) for penalty in penalties]
+        for model in models:
+            model._check_parameters()
+        if not models:
+            return []
+        opened = clone(models[0])
+        problem = opened._open(X, y, sensitive_features, sample_weight)
+        plain = problem.fit(None)
+        for model in models:
+            # What the checks found out about the data: the number and the names of its features.
+            model.__dict__.update({k: v for k, v in opened.__dict__.items() if k.endswith("_in_")})
+            problem.model = model
+            rounds = model._run_rounds(lambda found: plain if found is None else problem.fit(found), problem.data)
+            model._store(problem, rounds.chosen.fit)
+            model._store_common(problem.data, rounds)
+        return models
 
     def penalty_path(
         self,

@@ -16,7 +16,15 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from equirecourse.equalize._projection import Projection
-from equirecourse.solvers import Balance, DualSolution, intercept_from, minimise_linear, polish, stiffness_matrix
+from equirecourse.solvers import (
+    Balance,
+    DualSolution,
+    intercept_from,
+    minimise_linear,
+    penalised,
+    polish,
+    stiffness_matrix,
+)
 
 __all__ = ["InteriorPointDual", "LibsvmDual", "LinearGram"]
 
@@ -67,10 +75,16 @@ class DeflatedDual(ABC):
         self.K, self.y, self.C = K, y.astype(np.float64), C
         self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
         self.tol, self.max_iter = tol, max_iter
+        self._beta = np.zeros(len(y))
 
-    def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
-        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality)."""
+    def solve(
+        self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None
+    ) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality), or with the multipliers held at given values."""
         r = 0 if balance is None else len(balance)
+        offsets: Array | float = 0.0
+        if balance is not None and multiplier is not None:
+            offsets, stiffness = balance.cross @ multiplier, 0.0
         if stiffness == 0:
             balance = None
         M = np.empty((0, 0))
@@ -82,22 +96,25 @@ class DeflatedDual(ABC):
                 )
             M = stiffness_matrix(balance.inner, stiffness)
         deflated = self._deflated(balance, M, stiffness)
-        beta, n_iter = self._svm(deflated)
+        beta, n_iter = self._svm(deflated, offsets)
         operator = LinearGram(deflated) if isinstance(self.K, LinearGram) else deflated
         # Both solvers end near the optimum, one for its tolerance, one for its single precision: finish exactly.
         beta, g, violation = polish(
             lambda rows: operator.block(rows) if isinstance(operator, LinearGram) else operator[np.ix_(rows, rows)],
-            lambda coefficients: operator @ coefficients - self.y,
+            lambda coefficients: operator @ coefficients + offsets - self.y,
             self.lower,
             self.upper,
             np.clip(beta, self.lower, self.upper),
             rounds=_POLISH_ROUNDS,
         )
-        t, gram_beta = np.zeros(r), g + self.y
+        t, gram_beta = np.zeros(r), g + self.y - offsets
+        if multiplier is not None:
+            t = multiplier
         if balance is not None:
             t = -(balance.cross.T @ beta) @ M
             gram_beta = gram_beta - balance.cross @ t
         b = intercept_from(g, beta, self.lower, self.upper)
+        self._beta = beta
         return DualSolution(beta, gram_beta, t, b, violation, n_iter)
 
     def _deflated(self, balance: Balance | None, M: Array, stiffness: float) -> Any:
@@ -109,8 +126,8 @@ class DeflatedDual(ABC):
         return self.K if balance is None else self.K - balance.cross @ M @ balance.cross.T
 
     @abstractmethod
-    def _svm(self, deflated: Any) -> tuple[Array, int]:
-        """Solve an ordinary SVM; return coefficients and the number of iterations."""
+    def _svm(self, deflated: Any, offsets: Array | float) -> tuple[Array, int]:
+        """Solve an ordinary SVM of scores that begin at ``offsets``; return coefficients and number of iterations."""
 
 
 class LibsvmDual(DeflatedDual):
@@ -118,7 +135,9 @@ class LibsvmDual(DeflatedDual):
 
     name = "libsvm"
 
-    def _svm(self, deflated: Any) -> tuple[Array, int]:
+    def _svm(self, deflated: Any, offsets: Array | float) -> tuple[Array, int]:
+        if np.any(offsets):
+            raise ValueError("solver='libsvm' cannot hold a multiplier; use solver='auto'.")
         kernel = "linear" if isinstance(self.K, LinearGram) else "precomputed"
         # LIBSVM's kernel is in single precision: below this tolerance it would go on for nothing.
         svc = SVC(C=1.0, tol=max(self.tol, 1e-6), max_iter=self.max_iter, cache_size=1000, kernel=kernel)
@@ -137,7 +156,12 @@ class InteriorPointDual(DeflatedDual):
 
     name = "ipm"
 
-    def _svm(self, deflated: Any) -> tuple[Array, int]:
+    def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
+        """Solve with the paper's penalty λ|u| for one direction."""
+        return penalised(self.solve, balance, penalty, self._beta)
+
+    def _svm(self, deflated: Any, offsets: Array | float) -> tuple[Array, int]:
         dense = deflated.toarray() if sparse.issparse(deflated) else deflated
         tol, max_iter = min(1e-5 * self.tol, 1e-8), min(self.max_iter, _MOST_ITERATIONS)
-        return minimise_linear(dense, self.y, self.C, tol=tol, max_iter=max_iter)
+        margin = 1.0 - self.y * offsets
+        return minimise_linear(dense, self.y, self.C, margin=margin, tol=tol, max_iter=max_iter)

@@ -136,7 +136,7 @@ class KernelProblem:
         """Whether the solver takes λ‖u‖ as it is, without a search for the stiffness."""
         model = self.model
         wanted = model.difference_bound is None and model.penalty == "absolute" and 0 < model.recourse_penalty < np.inf
-        return wanted and (self.solver == "qp" or (self.solver == "smo" and len(contrasts) == 1))
+        return wanted and (self.solver == "qp" or (self.solver in ("smo", "ipm") and len(contrasts) == 1))
 
     def fit_at(self, contrasts: Contrasts | None, stiffness: float) -> KernelFit:
         """Fit under the squared penalty of the given stiffness."""

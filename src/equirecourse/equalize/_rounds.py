@@ -167,8 +167,8 @@ def run_rounds(
         Groups, labels, weights and options.
     max_rounds : int
         Rounds after the plain one; as many again may be spent on the search between two rounds.
-    on_cycle : {"mix", "stop"}
-        Whether to search between two rounds once the loop has failed to end.
+    on_cycle : {"mix", "stop", "last"}
+        What to do once the loop has failed to end: search between two rounds, keep the best round, or the last.
     hard : bool
         Whether a difference of zero is what the fits aim at.
     tol : float
@@ -190,7 +190,8 @@ def run_rounds(
     if max_rounds == 0:
         return Rounds((plain,), plain, False, "max_rounds is 0")
 
-    seen = {plain.own.weights.tobytes()}
+    seen = {plain.own.weights.tobytes(): 0}
+    first = period = 0
     for number in range(1, max_rounds + 1):
         last = history[-1]
         earlier = [r.own for r in history[-setting.memory : -1]]
@@ -205,11 +206,17 @@ def run_rounds(
             break
         if state in seen and setting.memory == 1:
             ending = "the rounds came back to an earlier rejected set"
+            first, period = seen[state] + 1, number - seen[state]
             break
-        seen.add(state)
+        seen[state] = number
     else:
         ending = f"max_rounds={max_rounds} was reached"
 
+    if on_cycle == "last":
+        # The rounds would go round in a circle: the last one is known without running it.
+        last = history[first + (max_rounds - first) % period] if period else history[-1]
+        _warn_of_no_end(ending, last, "the one the loop ends with")
+        return Rounds(tuple(history), last, False, ending)
     chosen = _best(history, tol)
     if hard and on_cycle == "mix" and chosen.imbalance > tol and len(plain.own) == 1 and setting.memory == 1:
         _search_between(fit_contrasts, setting, history, max_rounds, tol)
@@ -220,14 +227,18 @@ def run_rounds(
     if enough:
         chosen = max(enough, key=lambda r: r.summary["accuracy"])
         return Rounds(tuple(history), chosen, True, f"round {chosen.number} keeps to the bound ({ending})")
+    _warn_of_no_end(ending, chosen, "the one with the smallest gap relative to the mean distance")
+    return Rounds(tuple(history), chosen, False, ending)
+
+
+def _warn_of_no_end(ending: str, kept: Round, why: str) -> None:
     warnings.warn(
-        f"The rounds over the rejected set did not converge ({ending}); round {chosen.number} is kept, the one with "
-        f"the smallest gap relative to the mean distance ({chosen.summary['relative_gap']:.2g}). "
+        f"The rounds over the rejected set did not converge ({ending}); round {kept.number} is kept, {why} "
+        f"({kept.summary['relative_gap']:.2g} of the mean distance). "
         "rounds_ has them all; a larger max_rounds, memory=2 or a finite recourse_penalty may help.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
-    return Rounds(tuple(history), chosen, False, ending)
 
 
 def _best(history: Sequence[Round], tol: float) -> Round:

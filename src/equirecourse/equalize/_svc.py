@@ -83,9 +83,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
     memory : int, default=1
         Number of latest rounds whose differences are all balanced. 2 steadies rounds that go back and forth, at some
         cost in accuracy.
-    on_cycle : {"mix", "stop"}, default="mix"
+    on_cycle : {"mix", "stop", "last"}, default="mix"
         Under hard equality of two groups, look for a gap of zero between two rounds when the rounds do not end by
-        themselves; "stop" keeps the best round, as the paper's loop would.
+        themselves; "stop" keeps the best round, and "last" the last one, as the paper's loop does.
     balance_tol : float, default=1e-3
         Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
     tol : float, default=1e-4

@@ -5,7 +5,15 @@ program. Both solve the same problems and return a ``DualSolution``. ``minimise_
 plain linear SVM, which serves recourse once the balance was taken out of the features.
 """
 
-from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, intercept_from, polish, stiffness_matrix
+from equirecourse.solvers._dual import (
+    Balance,
+    DualSolution,
+    KernelDual,
+    intercept_from,
+    penalised,
+    polish,
+    stiffness_matrix,
+)
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._qp import ReferenceDual
 
@@ -16,6 +24,7 @@ __all__ = [
     "ReferenceDual",
     "intercept_from",
     "minimise_linear",
+    "penalised",
     "polish",
     "stiffness_matrix",
 ]

@@ -1,10 +1,11 @@
 """A primal-dual interior point for the dual of a linear SVM with few features.
 
-    minimise ½‖Vᵀγ‖² − Σγ    such that    yᵀγ = 0,   0 ≤ γ ≤ C
+    minimise ½‖Vᵀγ‖² − mᵀγ    such that    yᵀγ = 0,   0 ≤ γ ≤ C
 
 Notation
 --------
 V       label × features, n × d; the Hessian V Vᵀ has rank d and is never formed
+m       the margin each person is to have, 1 for an ordinary SVM
 γ, s    the variables and the room above them, s = C − γ
 z, w    multipliers of γ ≥ 0 and s ≥ 0, in units of the margin
 b       multiplier of yᵀγ = 0, the intercept of the SVM
@@ -63,7 +64,9 @@ class _Newton:
         return step, (at_lower - self.z * step) / self.gamma, (at_upper + self.w * step) / self.s, step_b
 
 
-def minimise_linear(X: Array, y: Array, C: Array, *, tol: float = 1e-9, max_iter: int = 100) -> tuple[Array, int]:
+def minimise_linear(
+    X: Array, y: Array, C: Array, *, margin: Array | float = 1.0, tol: float = 1e-9, max_iter: int = 100
+) -> tuple[Array, int]:
     """Solve the problem above.
 
     Parameters
@@ -74,6 +77,8 @@ def minimise_linear(X: Array, y: Array, C: Array, *, tol: float = 1e-9, max_iter
         Labels ±1.
     C : ndarray, shape (n,)
         Positive upper bounds.
+    margin : float or ndarray, shape (n,)
+        Label × score up to which a person has a loss.
     tol : float
         Largest gap relative to the objective, and residual of the optimality conditions relative to the scores.
     max_iter : int
@@ -88,7 +93,7 @@ def minimise_linear(X: Array, y: Array, C: Array, *, tol: float = 1e-9, max_iter
     """
     V = y[:, None] * X
     gamma, b = 0.5 * C, 0.0
-    slope = V @ (V.T @ gamma) - 1.0
+    slope = V @ (V.T @ gamma) - margin
     # Multipliers that satisfy the dual equation from the start, whatever the scale of the features.
     z, w = np.maximum(slope, 0.0) + 1.0, np.maximum(-slope, 0.0) + 1.0
     n_iter, best, smallest = 0, (gamma, z, w), np.inf
@@ -96,9 +101,9 @@ def minimise_linear(X: Array, y: Array, C: Array, *, tol: float = 1e-9, max_iter
         s = C - gamma
         direction = V.T @ gamma
         scores = V @ direction
-        dual, equality = scores - 1.0 + y * b - z + w, float(y @ gamma)
+        dual, equality = scores - margin + y * b - z + w, float(y @ gamma)
         gap = float(gamma @ z + s @ w)
-        size = 1.0 + abs(0.5 * float(direction @ direction) - float(gamma.sum()))
+        size = 1.0 + abs(0.5 * float(direction @ direction) - float((margin * gamma).sum()))
         # Rounding errors of badly scaled features may undo the last steps: keep the best point.
         residual = max(gap / size, float(np.abs(dual).max() / (1.0 + np.abs(scores).max())))
         if residual < smallest:
