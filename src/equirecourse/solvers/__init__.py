@@ -6,14 +6,17 @@ plain linear SVM, which serves recourse once the balance was taken out of the fe
 """
 
 from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, intercept_from, polish, stiffness_matrix
+from equirecourse.solvers._gram import KERNELS, gram_matrix
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._qp import ReferenceDual
 
 __all__ = [
+    "KERNELS",
     "Balance",
     "DualSolution",
     "KernelDual",
     "ReferenceDual",
+    "gram_matrix",
     "intercept_from",
     "minimise_linear",
     "polish",
