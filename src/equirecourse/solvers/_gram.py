@@ -60,7 +60,7 @@ def _exp(x, shifted):
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
 def _fill(products, squares, first, rbf, gamma, degree, coef0, K):
-    """Apply the kernel's formula to a strip of inner products, and write it to the rows and columns from ``first`` on."""
+    """Apply the kernel's formula to a strip of inner products; write it to rows and columns from ``first`` on."""
     m, width = products.shape
     scratch = np.empty(width)
     others = squares[first:]

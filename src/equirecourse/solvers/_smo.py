@@ -36,6 +36,9 @@ Index = NDArray[np.intp]
 _STEPS_BETWEEN_LOOKS = 1000
 _STEPS_BETWEEN_FRESH_GRADIENTS = 500_000
 _SMALL = 200  # people below which leaving some out saves nothing
+_WORTH_A_COPY = 0.7  # share of the people above which leaving the others out saves nothing
+_WORKING, _PER_FREE = 256, 1.5  # size of a working set: at least, and for each free coefficient
+_LEFT_OVER = 0.3  # share of the violation at which a working set that leaves violators out is given up
 _SMALLEST_CURVATURE = 1e-12  # a pair of equal points, or a kernel that is not positive semi-definite
 _BLOCK = 512  # entries whose best is found in one vectorised loop
 _FLOATS = {"nnan", "nsz", "contract"}  # what LLVM may assume of floats; infinities occur
@@ -43,8 +46,10 @@ _FLOATS = {"nnan", "nsz", "contract"}  # what LLVM may assume of floats; infinit
 
 @intrinsic
 def _larger(typing_context, a, b):  # noqa: ARG001 - numba's signature
-    """The larger of two floats, neither of which is NaN, as the one instruction that a loop over it needs to
-    vectorise; numba's own ``max`` becomes a comparison and a choice, which LLVM reads as an order of evaluation."""
+    """The larger of two floats, neither of which is NaN, as one instruction: a loop over it is vectorised.
+
+    numba's own ``max`` becomes a comparison and a choice, in which LLVM sees an order that it must keep.
+    """
 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
         double = ir.DoubleType()
@@ -247,7 +252,7 @@ def solve_pairs(
             return beta, n_iter, gram_beta
         most = min(max_iter - n_iter, _STEPS_BETWEEN_FRESH_GRADIENTS)
         before = beta.copy()
-        steps = _shrinking(K, A, B, diagonal, lower, upper, beta, g, max(tol, rounding), most)
+        steps = _descend(K, A, B, diagonal, lower, upper, beta, g, max(tol, rounding), most)
         n_iter += steps
         if steps == 0:
             return beta, n_iter, gram_beta
@@ -283,7 +288,7 @@ def _sum_of_rows(K, rows, factors):
     return total
 
 
-def _shrinking(
+def _descend(
     K: Any,
     A: Array,
     B: Array,
@@ -295,44 +300,45 @@ def _shrinking(
     tol: float,
     max_iter: int,
 ) -> int:
-    """Move pairs in place, on ever smaller copies of the problem; return the number of steps.
+    """Move pairs in place, at first of everybody, then of small working sets; return the number of steps.
 
-    A coefficient at a bound whose gradient lies beyond every one it could be paired with is left out. What remains is
-    copied, so that rows stay contiguous, and solved; then the gradient of the others is brought up to date and they
-    are looked at again.
+    A working set holds every free coefficient and those at a bound that violate optimality most. Its part of the kernel
+    matrix is copied, so that a step reads a few kilobytes that stay in the cache; then the gradient of everybody is
+    brought up to date and the next set is chosen. Sets that leave violators out are not solved to the end.
     """
     n = len(beta)
-    n_iter = 0
+    # From a start at zero most coefficients have a bound to go to, each by a step of its own: a set would only delay.
+    n_iter, first = 0, 0 if beta.any() else n
     while n_iter < max_iter:
-        look = min(max(n, _STEPS_BETWEEN_LOOKS), max_iter - n_iter)
-        steps, violation = _pairs(K, A, B, diagonal, lower, upper, beta, g, tol, look)
-        n_iter += steps
-        if violation <= tol or steps == 0:
-            break
         rises, falls = beta < upper, beta > lower
-        active = np.flatnonzero((rises & (g <= g[falls].max())) | (falls & (g >= g[rises].min())))
-        # A copy is worth its price if the steps to come, as many as there were, save more than it takes.
-        if n <= _SMALL or n_iter * (n - len(active)) < len(active) ** 2:
-            continue
-        before = beta[active]
-        part = beta[active]
-        block, nothing = _block_of(K, A, B, active), np.empty((0, len(active)))
-        n_iter += _shrinking(
-            block,
-            nothing,
-            nothing,
-            diagonal[active],
-            lower[active],
-            upper[active],
-            part,
-            g[active],
-            tol,
-            max_iter - n_iter,
-        )
-        beta[active] = part
-        change = np.zeros(n)
-        change[active] = part - before
-        g += times_rows(K, change) - A.T @ (B @ change)
+        if not rises.any() or not falls.any():
+            break
+        low, high = float(g[rises].min()), float(g[falls].max())
+        if high - low <= tol:
+            break
+        free = rises & falls
+        excess = np.maximum(np.where(rises, high - g, 0.0), np.where(falls, g - low, 0.0))
+        working = np.flatnonzero(free | (excess > 0))
+        size, inner_tol = max(_WORKING, int(_PER_FREE * free.sum())), tol
+        if len(working) > size:
+            excess[free] = np.inf
+            working = np.sort(np.argpartition(-excess, size)[:size])
+            inner_tol = max(tol, _LEFT_OVER * (high - low))
+        if n <= _SMALL or n_iter < first or len(working) > _WORTH_A_COPY * n:
+            look = min(max(n, _STEPS_BETWEEN_LOOKS), max_iter - n_iter)
+            steps, _ = _pairs(K, A, B, diagonal, lower, upper, beta, g, tol, look)
+        else:
+            block, nothing = _block_of(K, A, B, working), np.empty((0, len(working)))
+            part, change = beta[working], np.zeros(n)
+            bounds = lower[working], upper[working]
+            most = max_iter - n_iter
+            steps, _ = _pairs(block, nothing, nothing, diagonal[working], *bounds, part, g[working], inner_tol, most)
+            change[working] = part - beta[working]
+            beta[working] = part
+            g += times_rows(K, change) - A.T @ (B @ change)
+        n_iter += steps
+        if steps == 0:
+            break
     return n_iter
 
 
