@@ -19,6 +19,7 @@ from equirecourse._validation import check_feature_costs
 from equirecourse.equalize._base import EqualRecourseEstimator, FitData
 from equirecourse.equalize._kernel_problem import KernelFit, KernelProblem
 from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.solvers import KERNELS, gram_matrix
 
 __all__ = ["EqualRecourseSVC"]
 
@@ -261,6 +262,8 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         if callable(self.kernel):
             return np.asarray(self.kernel(X, Y), dtype=np.float64)
         parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        if X is Y and self.kernel in KERNELS and not sparse.issparse(X):
+            return np.asarray(gram_matrix(X, kernel=str(self.kernel), **parameters))
         gram = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(gram.toarray() if sparse.issparse(gram) else gram)
 

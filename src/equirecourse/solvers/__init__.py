@@ -14,14 +14,17 @@ from equirecourse.solvers._dual import (
     polish,
     stiffness_matrix,
 )
+from equirecourse.solvers._gram import KERNELS, gram_matrix
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._qp import ReferenceDual
 
 __all__ = [
+    "KERNELS",
     "Balance",
     "DualSolution",
     "KernelDual",
     "ReferenceDual",
+    "gram_matrix",
     "intercept_from",
     "minimise_linear",
     "penalised",

@@ -22,12 +22,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from equirecourse.solvers._smo import minimise_pairs, violation_of
+from equirecourse.solvers._smo import solve_pairs, times_rows, violation_of
 
 __all__ = ["Balance", "DualSolution", "KernelDual", "intercept_from", "penalised", "polish", "stiffness_matrix"]
 
@@ -35,6 +36,8 @@ Array = NDArray[np.float64]
 
 _ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
 _POLISH_LIMIT = 500  # free coefficients up to which the optimality system is solved directly
+_FINE = 1e-5  # a tolerance below which that is done at any price up to the limit
+_CHEAP = 100  # free coefficients for which it costs next to nothing
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ class KernelDual:
     Parameters
     ----------
     K : ndarray, shape (n, n)
-        Kernel matrix.
+        Kernel matrix, in double or single precision. Coefficients and gradients are in double precision.
     y : ndarray, shape (n,)
         Labels ±1.
     C : ndarray, shape (n,)
@@ -161,11 +164,12 @@ class KernelDual:
     """
 
     def __init__(self, K: Array, y: Array, C: Array, *, tol: float = 1e-4, max_iter: int = 10_000_000) -> None:
-        self.K, self.y = np.ascontiguousarray(K, dtype=np.float64), y.astype(np.float64)
+        self.K: Any = np.ascontiguousarray(K, dtype=np.float32 if K.dtype == np.float32 else np.float64)
+        self.y = y.astype(np.float64)
         self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
         self.tol, self.max_iter = tol, max_iter
-        self._beta = np.zeros(len(y))
-        self._extended: Array | None = None
+        self._beta, self._gram_beta = np.zeros(len(y)), np.zeros(len(y))
+        self._extended: Any = None
 
     def solve(
         self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None
@@ -184,21 +188,21 @@ class KernelDual:
         r = 0 if balance is None else len(balance)
         if balance is None or stiffness == 0:
             nothing = np.empty((0, len(self.y)))
-            found = self._pairs(self.K, nothing, nothing, self.y, self.lower, self.upper, self._beta)
+            found = self._pairs(self.K, nothing, nothing, self.y, self.lower, self.upper, self._beta, self._gram_beta)
             solution = DualSolution(found.beta, found.gram_beta, np.zeros(r), *found.ending)
         elif multiplier is not None:
             nothing = np.empty((0, len(self.y)))
             linear = self.y - balance.cross @ multiplier
-            found = self._pairs(self.K, nothing, nothing, linear, self.lower, self.upper, self._beta)
+            found = self._pairs(self.K, nothing, nothing, linear, self.lower, self.upper, self._beta, self._gram_beta)
             solution = DualSolution(found.beta, found.gram_beta, multiplier, *found.ending)
         elif balance.sums_to_zero:
             M = stiffness_matrix(balance.inner, stiffness)
             A, B = np.ascontiguousarray((balance.cross @ M).T), np.ascontiguousarray(balance.cross.T)
-            found = self._pairs(self.K, A, B, self.y, self.lower, self.upper, self._beta)
+            found = self._pairs(self.K, A, B, self.y, self.lower, self.upper, self._beta, self._gram_beta)
             solution = DualSolution(found.beta, found.gram_beta, -(B @ found.beta) @ M, *found.ending)
         else:
             solution = self._solve_with_pseudo_point(balance, stiffness)
-        self._beta = solution.beta
+        self._beta, self._gram_beta = solution.beta, solution.gram_beta
         return solution
 
     def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
@@ -217,7 +221,7 @@ class KernelDual:
         rotated = balance.rotate(Q)
         c = rotated.sums[-1]
         if self._extended is None:
-            self._extended = np.empty((n + 1, n + 1))
+            self._extended = np.empty((n + 1, n + 1), dtype=self.K.dtype)
             self._extended[:n, :n] = self.K
         G = self._extended
         G[:n, n] = G[n, :n] = rotated.cross[:, -1] / c
@@ -232,24 +236,37 @@ class KernelDual:
         pseudo = float(np.clip(-self._beta.sum(), -reach, reach))
         start = np.append(self._beta if pseudo == -self._beta.sum() else np.zeros(n), 0.0)
         start[n] = -start[:n].sum()
-        found = self._pairs(G, A, B, np.append(self.y, 0.0), lower, upper, start)
+        found = self._pairs(G, A, B, np.append(self.y, 0.0), lower, upper, start, times_rows(G, start))
         at_pseudo = float(found.beta[n])
         t = np.append(-(B @ found.beta) @ M, at_pseudo / c)
         return DualSolution(found.beta[:n], found.gram_beta[:n] - G[:n, n] * at_pseudo, Q @ t, *found.ending)
 
-    def _pairs(self, K: Array, A: Array, B: Array, p: Array, lower: Array, upper: Array, start: Array) -> _Pairs:
-        feasible = (
-            start if abs(start.sum()) <= 1e-9 * max(1.0, np.abs(start).max(initial=0.0)) else np.zeros_like(start)
+    def _pairs(
+        self, K: Any, A: Array, B: Array, p: Array, lower: Array, upper: Array, start: Array, gram_start: Array
+    ) -> _Pairs:
+        if abs(start.sum()) > 1e-9 * max(1.0, np.abs(start).max(initial=0.0)):
+            start, gram_start = np.zeros_like(start), np.zeros_like(start)
+        beta, steps, gram_beta = solve_pairs(
+            K, A, B, p, lower, upper, start, gram_start, tol=self.tol, max_iter=self.max_iter
         )
-        beta, steps = minimise_pairs(K, A, B, p, lower, upper, feasible, tol=self.tol, max_iter=self.max_iter)
-        beta, g, violation = polish(
-            lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
-            lambda coefficients: K @ coefficients - A.T @ (B @ coefficients) - p,
-            lower,
-            upper,
-            beta,
-        )
+        g = gram_beta - A.T @ (B @ beta) - p
+        violation = violation_of(g, beta, lower, upper)
+        if self._worth_polishing(int(((beta > lower) & (beta < upper)).sum())):
+            beta, g, violation = polish(
+                lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
+                lambda moved: gram_beta + times_rows(K, moved - beta) - A.T @ (B @ moved) - p,
+                lower,
+                upper,
+                beta,
+            )
         return _Pairs(beta, g + p + A.T @ (B @ beta), intercept_from(g, beta, lower, upper), violation, steps)
+
+    def _worth_polishing(self, free: int) -> bool:
+        """Whether a linear system in the free coefficients takes little of the time that the kernel matrix took.
+
+        A rough tolerance does not need it; the differences of hard equality are zero with it or without.
+        """
+        return self.tol < _FINE or free <= _CHEAP or free**3 <= 5 * len(self.y) ** 2
 
 
 def penalised(solve: Callable[..., DualSolution], balance: Balance, penalty: float, beta: Array) -> DualSolution:
