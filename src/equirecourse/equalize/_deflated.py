@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from equirecourse.equalize._projection import Projection
-from equirecourse.solvers import Balance, DualSolution, intercept_from, minimise_linear, polish, stiffness_matrix
+from equirecourse.solvers import Balance, DualSolution, LinearSVM, intercept_from, polish, stiffness_matrix
 
 __all__ = ["InteriorPointDual", "LibsvmDual", "LinearGram"]
 
@@ -31,9 +31,13 @@ class LinearGram:
 
     def __init__(self, X: Any, Y: Any = None) -> None:
         self.X, self.Y = X, X if Y is None else Y
+        self._latest: tuple[Array, Array] | None = None
 
     def __matmul__(self, other: Array) -> Array:
-        return np.asarray(self.X @ (self.Y.T @ other))
+        # A balance asks for the same product twice, and with a million people that is most of its time.
+        if self._latest is None or self._latest[0] is not other:
+            self._latest = other, np.asarray(self.X @ (self.Y.T @ other))
+        return self._latest[1]
 
     @property
     def T(self) -> LinearGram:  # noqa: N802 - the name it has for arrays
@@ -68,23 +72,35 @@ class DeflatedDual(ABC):
         self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
         self.tol, self.max_iter = tol, max_iter
 
+    @abstractmethod
     def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
         """Solve with the penalty ½κ‖u‖² (``inf``: hard equality)."""
+
+    def _checked(self, balance: Balance | None, stiffness: float) -> tuple[Balance | None, Array, int]:
+        """The balance if there is anything to deflate, the matrix of the deflation, and the number of differences."""
         r = 0 if balance is None else len(balance)
-        if stiffness == 0:
-            balance = None
-        M = np.empty((0, 0))
-        if balance is not None:
-            if not balance.sums_to_zero:
-                raise ValueError(
-                    f"solver={self.name!r} needs differences in which the intercept cancels, which normalize='group' "
-                    "does not give; use solver='auto' or 'qp'."
-                )
-            M = stiffness_matrix(balance.inner, stiffness)
+        if balance is None or stiffness == 0:
+            return None, np.empty((0, 0)), r
+        if not balance.sums_to_zero:
+            raise ValueError(
+                f"solver={self.name!r} needs differences in which the intercept cancels, which normalize='group' "
+                "does not give; use solver='auto' or 'qp'."
+            )
+        return balance, stiffness_matrix(balance.inner, stiffness), r
+
+
+class LibsvmDual(DeflatedDual):
+    """Through scikit-learn's LIBSVM, for any kernel."""
+
+    name = "libsvm"
+
+    def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality)."""
+        balance, M, r = self._checked(balance, stiffness)
         deflated = self._deflated(balance, M, stiffness)
         beta, n_iter = self._svm(deflated)
         operator = LinearGram(deflated) if isinstance(self.K, LinearGram) else deflated
-        # Both solvers end near the optimum, one for its tolerance, one for its single precision: finish exactly.
+        # LIBSVM ends near the optimum, for its tolerance and its single precision: finish exactly.
         beta, g, violation = polish(
             lambda rows: operator.block(rows) if isinstance(operator, LinearGram) else operator[np.ix_(rows, rows)],
             lambda coefficients: operator @ coefficients - self.y,
@@ -108,16 +124,6 @@ class DeflatedDual(ABC):
             return Projection.along(balance.directions, balance.sums, stiffness).transform(self.K.X)
         return self.K if balance is None else self.K - balance.cross @ M @ balance.cross.T
 
-    @abstractmethod
-    def _svm(self, deflated: Any) -> tuple[Array, int]:
-        """Solve an ordinary SVM; return coefficients and the number of iterations."""
-
-
-class LibsvmDual(DeflatedDual):
-    """Through scikit-learn's LIBSVM, for any kernel."""
-
-    name = "libsvm"
-
     def _svm(self, deflated: Any) -> tuple[Array, int]:
         kernel = "linear" if isinstance(self.K, LinearGram) else "precomputed"
         # LIBSVM's kernel is in single precision: below this tolerance it would go on for nothing.
@@ -133,11 +139,24 @@ class LibsvmDual(DeflatedDual):
 
 
 class InteriorPointDual(DeflatedDual):
-    """Through an interior point, for a linear kernel with few features."""
+    """Through an interior point over the people near the margin, for a linear kernel with few features."""
 
     name = "ipm"
 
-    def _svm(self, deflated: Any) -> tuple[Array, int]:
-        dense = deflated.toarray() if sparse.issparse(deflated) else deflated
-        tol, max_iter = min(1e-5 * self.tol, 1e-8), min(self.max_iter, _MOST_ITERATIONS)
-        return minimise_linear(dense, self.y, self.C, tol=tol, max_iter=max_iter)
+    def __init__(self, K: LinearGram, y: Array, C: Array, *, tol: float, max_iter: int) -> None:
+        super().__init__(K, y, C, tol=tol, max_iter=max_iter)
+        X = K.X.toarray() if sparse.issparse(K.X) else K.X
+        self.svm = LinearSVM(X, self.y, C, tol=tol, max_iter=min(max_iter, _MOST_ITERATIONS))
+
+    def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality), on features that are never copied."""
+        balance, M, r = self._checked(balance, stiffness)
+        t, shrink = np.zeros(r), None
+        if balance is not None and balance.directions is not None:
+            shrink = Projection.along(balance.directions, balance.sums, stiffness).matrix
+        found = self.svm.solve(shrink)
+        gram_beta = found.scores - found.constant
+        if balance is not None:
+            t = -(balance.cross.T @ found.beta) @ M
+            gram_beta -= balance.cross @ t
+        return DualSolution(found.beta, gram_beta, t, found.constant, found.violation, found.n_iter)

@@ -1,18 +1,22 @@
 """Numbers in, numbers out: the dual solvers, without scikit-learn.
 
 ``KernelDual`` is the fast path (pairwise steps on a deflated kernel), ``ReferenceDual`` the paper's dense quadratic
-program. Both solve the same problems and return a ``DualSolution``. ``minimise_linear`` is an interior point for the
-plain linear SVM, which serves recourse once the balance was taken out of the features.
+program. Both solve the same problems and return a ``DualSolution``. ``LinearSVM`` solves the plain linear SVM on any
+number of people, which serves recourse once the balance was taken out of the features; ``minimise_linear`` is the
+interior point behind it.
 """
 
 from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, intercept_from, polish, stiffness_matrix
 from equirecourse.solvers._interior_point import minimise_linear
+from equirecourse.solvers._linear_svm import LinearSVM, LinearSolution
 from equirecourse.solvers._qp import ReferenceDual
 
 __all__ = [
     "Balance",
     "DualSolution",
     "KernelDual",
+    "LinearSVM",
+    "LinearSolution",
     "ReferenceDual",
     "intercept_from",
     "minimise_linear",
