@@ -3,13 +3,14 @@
 ``KernelDual`` is the fast path (pairwise steps on a deflated kernel), ``ReferenceDual`` the paper's dense quadratic
 program. Both solve the same problems and return a ``DualSolution``. ``LinearSVM`` solves the plain linear SVM on any
 number of people, which serves recourse once the balance was taken out of the features; ``minimise_linear`` is the
-interior point behind it.
+interior point behind it, and ``SquaredHingeSVM`` the same with the squared hinge loss.
 """
 
 from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, intercept_from, polish, stiffness_matrix
 from equirecourse.solvers._interior_point import minimise_linear
-from equirecourse.solvers._linear_svm import LinearSVM, LinearSolution
+from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM
 from equirecourse.solvers._qp import ReferenceDual
+from equirecourse.solvers._squared_hinge import SquaredHingeSVM
 
 __all__ = [
     "Balance",
@@ -18,6 +19,7 @@ __all__ = [
     "LinearSVM",
     "LinearSolution",
     "ReferenceDual",
+    "SquaredHingeSVM",
     "intercept_from",
     "minimise_linear",
     "polish",
