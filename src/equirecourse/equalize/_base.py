@@ -283,6 +283,8 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         sign = 1.0 if favorable == 1 else -1.0
         signed = np.where(y[rows] == classes[favorable], 1.0, -1.0)
         weighted = sample_weight is not None
+        if len(rows) == len(weights):  # everybody: no copy of what may be most of the memory
+            return FitData(X, y, signed, weights, weighted, partitions, classes, sign, rows)
         return FitData(X[rows], y[rows], signed, weights[rows], weighted, partitions, classes, sign, rows)
 
     def _setting(self, data: FitData) -> Setting:
@@ -319,7 +321,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         fit_at = partial(problem.fit_at, contrasts)
         if self.difference_bound is not None:
             return fit_bound(fit_at, _geometric_size, self.difference_bound, problem.natural_stiffness(contrasts))
-        if self.penalty == "squared":
+        if self.penalty == "squared" or np.isinf(self.recourse_penalty):
             return fit_at(self.recourse_penalty)
         return fit_penalty(fit_at, self.recourse_penalty, problem.natural_stiffness(contrasts), tol=tol)
 

@@ -19,8 +19,8 @@ from equirecourse.equalize._projection import Projection
 from equirecourse.solvers import (
     Balance,
     DualSolution,
+    LinearSVM,
     intercept_from,
-    minimise_linear,
     penalised,
     polish,
     stiffness_matrix,
@@ -39,9 +39,13 @@ class LinearGram:
 
     def __init__(self, X: Any, Y: Any = None) -> None:
         self.X, self.Y = X, X if Y is None else Y
+        self._latest: tuple[Array, Array] | None = None
 
     def __matmul__(self, other: Array) -> Array:
-        return np.asarray(self.X @ (self.Y.T @ other))
+        # A balance asks for the same product twice, and with a million people that is most of its time.
+        if self._latest is None or self._latest[0] is not other:
+            self._latest = other, np.asarray(self.X @ (self.Y.T @ other))
+        return self._latest[1]
 
     @property
     def T(self) -> LinearGram:  # noqa: N802 - the name it has for arrays
@@ -75,46 +79,49 @@ class DeflatedDual(ABC):
         self.K, self.y, self.C = K, y.astype(np.float64), C
         self.lower, self.upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
         self.tol, self.max_iter = tol, max_iter
-        self._beta = np.zeros(len(y))
 
-    def solve(
-        self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None
-    ) -> DualSolution:
-        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality), or with the multipliers held at given values."""
+    @abstractmethod
+    def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality)."""
+
+    def _checked(self, balance: Balance | None, stiffness: float) -> tuple[Balance | None, Array, int]:
+        """The balance if there is anything to deflate, the matrix of the deflation, and the number of differences."""
         r = 0 if balance is None else len(balance)
-        offsets: Array | float = 0.0
-        if balance is not None and multiplier is not None:
-            offsets, stiffness = balance.cross @ multiplier, 0.0
-        if stiffness == 0:
-            balance = None
-        M = np.empty((0, 0))
-        if balance is not None:
-            if not balance.sums_to_zero:
-                raise ValueError(
-                    f"solver={self.name!r} needs differences in which the intercept cancels, which normalize='group' "
-                    "does not give; use solver='auto' or 'qp'."
-                )
-            M = stiffness_matrix(balance.inner, stiffness)
+        if balance is None or stiffness == 0:
+            return None, np.empty((0, 0)), r
+        if not balance.sums_to_zero:
+            raise ValueError(
+                f"solver={self.name!r} needs differences in which the intercept cancels, which normalize='group' "
+                "does not give; use solver='auto' or 'qp'."
+            )
+        return balance, stiffness_matrix(balance.inner, stiffness), r
+
+
+class LibsvmDual(DeflatedDual):
+    """Through scikit-learn's LIBSVM, for any kernel."""
+
+    name = "libsvm"
+
+    def solve(self, balance: Balance | None = None, *, stiffness: float = np.inf) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality)."""
+        balance, M, r = self._checked(balance, stiffness)
         deflated = self._deflated(balance, M, stiffness)
-        beta, n_iter = self._svm(deflated, offsets)
+        beta, n_iter = self._svm(deflated)
         operator = LinearGram(deflated) if isinstance(self.K, LinearGram) else deflated
-        # Both solvers end near the optimum, one for its tolerance, one for its single precision: finish exactly.
+        # LIBSVM ends near the optimum, for its tolerance and its single precision: finish exactly.
         beta, g, violation = polish(
             lambda rows: operator.block(rows) if isinstance(operator, LinearGram) else operator[np.ix_(rows, rows)],
-            lambda coefficients: operator @ coefficients + offsets - self.y,
+            lambda coefficients: operator @ coefficients - self.y,
             self.lower,
             self.upper,
             np.clip(beta, self.lower, self.upper),
             rounds=_POLISH_ROUNDS,
         )
-        t, gram_beta = np.zeros(r), g + self.y - offsets
-        if multiplier is not None:
-            t = multiplier
+        t, gram_beta = np.zeros(r), g + self.y
         if balance is not None:
             t = -(balance.cross.T @ beta) @ M
             gram_beta = gram_beta - balance.cross @ t
         b = intercept_from(g, beta, self.lower, self.upper)
-        self._beta = beta
         return DualSolution(beta, gram_beta, t, b, violation, n_iter)
 
     def _deflated(self, balance: Balance | None, M: Array, stiffness: float) -> Any:
@@ -125,19 +132,7 @@ class DeflatedDual(ABC):
             return Projection.along(balance.directions, balance.sums, stiffness).transform(self.K.X)
         return self.K if balance is None else self.K - balance.cross @ M @ balance.cross.T
 
-    @abstractmethod
-    def _svm(self, deflated: Any, offsets: Array | float) -> tuple[Array, int]:
-        """Solve an ordinary SVM of scores that begin at ``offsets``; return coefficients and number of iterations."""
-
-
-class LibsvmDual(DeflatedDual):
-    """Through scikit-learn's LIBSVM, for any kernel."""
-
-    name = "libsvm"
-
-    def _svm(self, deflated: Any, offsets: Array | float) -> tuple[Array, int]:
-        if np.any(offsets):
-            raise ValueError("solver='libsvm' cannot hold a multiplier; use solver='auto'.")
+    def _svm(self, deflated: Any) -> tuple[Array, int]:
         kernel = "linear" if isinstance(self.K, LinearGram) else "precomputed"
         # LIBSVM's kernel is in single precision: below this tolerance it would go on for nothing.
         svc = SVC(C=1.0, tol=max(self.tol, 1e-6), max_iter=self.max_iter, cache_size=1000, kernel=kernel)
@@ -152,16 +147,40 @@ class LibsvmDual(DeflatedDual):
 
 
 class InteriorPointDual(DeflatedDual):
-    """Through an interior point, for a linear kernel with few features."""
+    """Through an interior point over the people near the margin, for a linear kernel with few features."""
 
     name = "ipm"
+
+    def __init__(self, K: LinearGram, y: Array, C: Array, *, tol: float, max_iter: int) -> None:
+        super().__init__(K, y, C, tol=tol, max_iter=max_iter)
+        X = K.X.toarray() if sparse.issparse(K.X) else K.X
+        self._beta = np.zeros(len(y))
+        self.svm = LinearSVM(X, self.y, C, tol=tol, max_iter=min(max_iter, _MOST_ITERATIONS))
 
     def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
         """Solve with the paper's penalty λ|u| for one direction."""
         return penalised(self.solve, balance, penalty, self._beta)
 
-    def _svm(self, deflated: Any, offsets: Array | float) -> tuple[Array, int]:
-        dense = deflated.toarray() if sparse.issparse(deflated) else deflated
-        tol, max_iter = min(1e-5 * self.tol, 1e-8), min(self.max_iter, _MOST_ITERATIONS)
-        margin = 1.0 - self.y * offsets
-        return minimise_linear(dense, self.y, self.C, margin=margin, tol=tol, max_iter=max_iter)
+    def solve(
+        self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None
+    ) -> DualSolution:
+        """Solve with the penalty ½κ‖u‖² (``inf``: hard equality), or with the multipliers held at given values.
+
+        The features are never copied.
+        """
+        if balance is not None and balance.directions is not None and multiplier is not None:
+            found = self.svm.solve(pull=balance.directions @ multiplier)
+            self._beta = found.beta
+            gram_beta = found.scores - found.constant - balance.cross @ multiplier
+            return DualSolution(found.beta, gram_beta, multiplier, found.constant, found.violation, found.n_iter)
+        balance, M, r = self._checked(balance, stiffness)
+        t, shrink = np.zeros(r), None
+        if balance is not None and balance.directions is not None:
+            shrink = Projection.along(balance.directions, balance.sums, stiffness).matrix
+        found = self.svm.solve(shrink)
+        self._beta = found.beta
+        gram_beta = found.scores - found.constant
+        if balance is not None:
+            t = -(balance.cross.T @ found.beta) @ M
+            gram_beta -= balance.cross @ t
+        return DualSolution(found.beta, gram_beta, t, found.constant, found.violation, found.n_iter)

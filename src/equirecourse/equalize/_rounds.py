@@ -24,6 +24,9 @@ __all__ = ["Round", "RoundFit", "Rounds", "Setting", "check_plain", "look", "run
 
 Array = NDArray[np.float64]
 
+_MANY_PEOPLE = 100_000
+_SETTLED = 1e-3  # share of many people whose decisions may still change once the gap is zero
+
 
 class RoundFit(Protocol):
     """A fitted model as the rounds see it. Scores are positive for accepted people."""
@@ -201,6 +204,8 @@ def run_rounds(
         state = current.own.weights.tobytes()
         if state == last.own.weights.tobytes():
             return Rounds(tuple(history), current, True, "nobody's decision changed")
+        if hard and current.imbalance <= tol and current.summary["changed"] < _SETTLED * _crowd(setting):
+            return Rounds(tuple(history), current, True, "the gap vanished, and hardly anybody's decision changed")
         if len(current.own) < len(plain.own):
             ending = "a group has too few rejected people left"
             break
@@ -281,6 +286,12 @@ def _search_between(
             high = current
         else:
             low = current
+
+
+def _crowd(setting: Setting) -> int:
+    """The number of people, if they are so many that somebody's decision changes in every round; else 0."""
+    n = len(setting.y)
+    return n if n >= _MANY_PEOPLE else 0
 
 
 def _built_on(one: Round) -> Contrasts:

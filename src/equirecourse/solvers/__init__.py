@@ -1,8 +1,9 @@
 """Numbers in, numbers out: the dual solvers, without scikit-learn.
 
 ``KernelDual`` is the fast path (pairwise steps on a deflated kernel), ``ReferenceDual`` the paper's dense quadratic
-program. Both solve the same problems and return a ``DualSolution``. ``minimise_linear`` is an interior point for the
-plain linear SVM, which serves recourse once the balance was taken out of the features.
+program. Both solve the same problems and return a ``DualSolution``. ``LinearSVM`` solves the plain linear SVM on any
+number of people, which serves recourse once the balance was taken out of the features; ``minimise_linear`` is the
+interior point behind it, and ``SquaredHingeSVM`` the same with the squared hinge loss.
 """
 
 from equirecourse.solvers._dual import (
@@ -16,14 +17,19 @@ from equirecourse.solvers._dual import (
 )
 from equirecourse.solvers._gram import KERNELS, gram_matrix
 from equirecourse.solvers._interior_point import minimise_linear
+from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM
 from equirecourse.solvers._qp import ReferenceDual
+from equirecourse.solvers._squared_hinge import SquaredHingeSVM
 
 __all__ = [
     "KERNELS",
     "Balance",
     "DualSolution",
     "KernelDual",
+    "LinearSVM",
+    "LinearSolution",
     "ReferenceDual",
+    "SquaredHingeSVM",
     "gram_matrix",
     "intercept_from",
     "minimise_linear",

@@ -1,14 +1,14 @@
 """A primal-dual interior point for the dual of a linear SVM with few features.
 
-    minimise ½‖Vᵀγ‖² − mᵀγ    such that    yᵀγ = 0,   0 ≤ γ ≤ C
+    minimise ½‖Vᵀγ + q‖² − Σγ    such that    yᵀγ = total,   0 ≤ γ ≤ C
 
 Notation
 --------
 V       label × features, n × d; the Hessian V Vᵀ has rank d and is never formed
-m       the margin each person is to have, 1 for an ordinary SVM
+q       what people whose coefficients are fixed add to the direction, zero without such people
 γ, s    the variables and the room above them, s = C − γ
 z, w    multipliers of γ ≥ 0 and s ≥ 0, in units of the margin
-b       multiplier of yᵀγ = 0, the intercept of the SVM
+b       multiplier of yᵀγ = total, the intercept of the SVM; 0 where there is no such equation
 D       z/γ + w/s, the diagonal that the barrier adds to the Hessian
 
 One iteration costs O(n d²): the Newton system (V Vᵀ + D) is solved through a d × d one (Woodbury). Mehrotra's predictor
@@ -24,13 +24,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["minimise_linear"]
+__all__ = ["minimise_linear", "weighted_gram"]
 
 Array = NDArray[np.float64]
 
 _TO_THE_BOUNDARY = 0.995  # share of the way to the nearest bound that a step may take
 _UNDONE = 1e3  # a residual so many times the smallest one
 _NO_PROGRESS = 1e-8  # a step this short, of a full one, means that rounding errors have taken over
+_BLOCK = 2**17  # numbers scaled at a time: 1 MB, so that a block stays in the cache until it is multiplied
+
+
+def weighted_gram(X: Array, weights: Array) -> Array:
+    """Xᵀ diag(weights) X for weights ≥ 0, without a second copy of X."""
+    n, d = X.shape
+    rows = max(1, min(n, _BLOCK // max(d, 1)))
+    root, gram, buffer = np.sqrt(weights), np.zeros((d, d)), np.empty((rows, d))
+    for start in range(0, n, rows):
+        block = X[start : start + rows]
+        scaled = np.multiply(block, root[start : start + rows, None], out=buffer[: len(block)])
+        gram += scaled.T @ scaled
+    return gram
 
 
 @dataclass
@@ -38,7 +51,7 @@ class _Newton:
     """The Newton system at one point, factorised once and solved for predictor and corrector."""
 
     V: Array
-    y: Array
+    y: Array | None  # None without an intercept, whose equation the steps would keep
     gamma: Array
     s: Array
     z: Array
@@ -47,25 +60,38 @@ class _Newton:
     equality: float
 
     def __post_init__(self) -> None:
-        self.D = self.z / self.gamma + self.w / self.s
-        self.VD = self.V / self.D[:, None]
-        self.factor = linalg.cho_factor(np.eye(self.V.shape[1]) + self.V.T @ self.VD, check_finite=False)
-        self.along_y = self._solve(self.y)
+        self.inverse = 1.0 / (self.z / self.gamma + self.w / self.s)
+        gram = weighted_gram(self.V, self.inverse)
+        gram.flat[:: len(gram) + 1] += 1.0
+        self.factor = linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+        if self.y is not None:
+            self.along_y = self._solve(self.y)
 
     def _solve(self, right: Array) -> Array:
-        scaled = right / self.D
-        return np.asarray(scaled - self.VD @ linalg.cho_solve(self.factor, self.V.T @ scaled, check_finite=False))
+        scaled = right * self.inverse
+        inside = self.V @ linalg.cho_solve(self.factor, self.V.T @ scaled, check_finite=False)
+        inside *= self.inverse
+        return np.asarray(np.subtract(scaled, inside, out=scaled))
 
     def step(self, at_lower: Array, at_upper: Array) -> tuple[Array, Array, Array, float]:
         """Steps of γ, z, w and b that add ``at_lower`` to γz and ``at_upper`` to sw, to first order."""
-        step = self._solve(-self.dual + at_lower / self.gamma - at_upper / self.s)
-        step_b = float(self.y @ step + self.equality) / float(self.y @ self.along_y)
-        step = step - self.along_y * step_b
+        step, step_b = self._solve(at_lower / self.gamma - at_upper / self.s - self.dual), 0.0
+        if self.y is not None:
+            step_b = float(self.y @ step + self.equality) / float(self.y @ self.along_y)
+            step -= self.along_y * step_b
         return step, (at_lower - self.z * step) / self.gamma, (at_upper + self.w * step) / self.s, step_b
 
 
 def minimise_linear(
-    X: Array, y: Array, C: Array, *, margin: Array | float = 1.0, tol: float = 1e-9, max_iter: int = 100
+    X: Array,
+    y: Array,
+    C: Array,
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 100,
+    offset: Array | None = None,
+    total: float = 0.0,
+    intercept: bool = True,
 ) -> tuple[Array, int]:
     """Solve the problem above.
 
@@ -77,12 +103,16 @@ def minimise_linear(
         Labels ±1.
     C : ndarray, shape (n,)
         Positive upper bounds.
-    margin : float or ndarray, shape (n,)
-        Label × score up to which a person has a loss.
     tol : float
         Largest gap relative to the objective, and residual of the optimality conditions relative to the scores.
     max_iter : int
         Most iterations.
+    offset : ndarray of shape (d,), optional
+        q, the share of fixed people in the direction.
+    total : float
+        What yᵀγ must be.
+    intercept : bool
+        Whether the score has an intercept, and so the problem its equation.
 
     Returns
     -------
@@ -92,18 +122,19 @@ def minimise_linear(
         Number of iterations.
     """
     V = y[:, None] * X
-    gamma, b = 0.5 * C, 0.0
-    slope = V @ (V.T @ gamma) - margin
+    q = np.zeros(X.shape[1]) if offset is None else offset
+    gamma, b, whole = 0.5 * C, 0.0, float(C.sum())
+    slope = V @ (V.T @ gamma + q) - 1.0
     # Multipliers that satisfy the dual equation from the start, whatever the scale of the features.
     z, w = np.maximum(slope, 0.0) + 1.0, np.maximum(-slope, 0.0) + 1.0
     n_iter, best, smallest = 0, (gamma, z, w), np.inf
     while n_iter < max_iter:
         s = C - gamma
-        direction = V.T @ gamma
+        direction = V.T @ gamma + q
         scores = V @ direction
-        dual, equality = scores - margin + y * b - z + w, float(y @ gamma)
+        dual, equality = scores - 1.0 + y * b - z + w, float(y @ gamma) - total
         gap = float(gamma @ z + s @ w)
-        size = 1.0 + abs(0.5 * float(direction @ direction) - float((margin * gamma).sum()))
+        size = min(1.0, whole) + abs(0.5 * float(direction @ direction) - float(gamma.sum()))
         # Rounding errors of badly scaled features may undo the last steps: keep the best point.
         residual = max(gap / size, float(np.abs(dual).max() / (1.0 + np.abs(scores).max())))
         if residual < smallest:
@@ -112,7 +143,7 @@ def minimise_linear(
             break
         n_iter += 1
         try:
-            newton = _Newton(V, y, gamma, s, z, w, dual, equality)
+            newton = _Newton(V, y if intercept else None, gamma, s, z, w, dual, equality)
         except linalg.LinAlgError:  # the barrier spans more than double precision holds: as near as it gets
             break
         step, step_z, step_w, _ = newton.step(-gamma * z, -s * w)
@@ -134,7 +165,5 @@ def minimise_linear(
 
 def _reach(value: Array, step: Array) -> float:
     """The longest share of the step that keeps ``value`` positive, at most 1."""
-    shrinking = step < 0
-    if not shrinking.any():
-        return 1.0
-    return min(1.0, _TO_THE_BOUNDARY * float((-value[shrinking] / step[shrinking]).min()))
+    fastest = float((step / value).min())
+    return min(1.0, _TO_THE_BOUNDARY / -fastest) if fastest < 0 else 1.0
