@@ -8,7 +8,7 @@ import warnings
 
 import typer
 
-from equirecourse.cli import _audit, _datasets, _equalize, _flipset
+from equirecourse.cli import _audit, _datasets, _equalize, _flipset, _replicate
 
 __all__ = ["app", "main"]
 
@@ -24,6 +24,7 @@ app.command("audit")(_audit.command)
 app.command("equalize")(_equalize.command)
 app.command("flipset")(_flipset.command)
 app.command("datasets")(_datasets.command)
+app.command("replicate")(_replicate.command)
 
 
 def main() -> None:
@@ -33,7 +34,7 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
-        _fail("stopped; nothing was written.", 130)
+        _fail("stopped; what was finished is kept, and no file is half-written.", 130)
     except Exception as error:
         if os.environ.get("EQUIRECOURSE_DEBUG"):
             raise

@@ -123,9 +123,7 @@ class LinearSVM:
         self._last: LinearSolution | None = None
         self._pull = np.zeros(X.shape[1] + (self.scaling > 0))
 
-    def solve(
-        self, shrink: Array | None = None, *, pull: Array | None = None, screen: bool = True
-    ) -> LinearSolution:
+    def solve(self, shrink: Array | None = None, *, pull: Array | None = None, screen: bool = True) -> LinearSolution:
         """Solve for the projection A = ``shrink`` (None: the identity); without ``screen`` for everybody at once."""
         n = len(self.y)
         self._pull = np.zeros(self.X.shape[1] + (self.scaling > 0)) if pull is None else pull
