@@ -10,6 +10,14 @@ from sklearn.base import clone
 from equirecourse.equalize._rounds import look
 from equirecourse.exceptions import ConvergenceWarning
 
+# Long tests come first. One process begins with them; when the other has done its own half, it takes short ones off
+# this one's end, so that neither waits for a long test that the other began last.
+LONG = ("tests/test_examples.py", "tests/test_user_guide.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
 
 @dataclass(frozen=True)
 class People:

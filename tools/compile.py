@@ -1,0 +1,51 @@
+"""Compile the functions that numba compiles, once, so that test processes which start together only load them.
+
+Run as ``python tools/compile.py``. The two halves take about as long as each other and run side by side. What is
+compiled is decided by real calls on a few people; functions that were compiled before are loaded, and that is quick.
+"""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+
+
+def linear_models() -> None:
+    """Knapsacks (costs that add up and largest costs) and the dual solver."""
+    from sklearn.linear_model import LogisticRegression
+
+    from equirecourse import ActionSet, EqualRecourseSVC, find_recourse
+
+    X, y = people()
+    actions = ActionSet.from_frame(X)
+    model = LogisticRegression().fit(X, y)
+    for norm in ("l1", "linf"):
+        find_recourse(model, X.head(5), actions=actions, norm=norm)
+    EqualRecourseSVC().fit(X, y, sensitive_features=X["a"] > 0)
+
+
+def trees() -> None:
+    """The search over trees."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    from equirecourse import find_recourse
+
+    X, y = people()
+    find_recourse(DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y), X.head(5))
+
+
+def people() -> tuple[pd.DataFrame, np.ndarray]:
+    """Sixty people with three features, about half of them accepted."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    return X, np.where(X.sum(axis=1) > 0, 1, -1)
+
+
+if __name__ == "__main__":
+    if halves := sys.argv[1:]:
+        for half in halves:
+            {"linear_models": linear_models, "trees": trees}[half]()
+    else:
+        running = [subprocess.Popen([sys.executable, __file__, half]) for half in ("linear_models", "trees")]
+        sys.exit(max([process.wait() for process in running]))
