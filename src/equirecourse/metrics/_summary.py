@@ -174,4 +174,7 @@ def _collect(place: Ints, key: NDArray[np.int32], count: Ints, shift: Array, squ
 def _summed(rows: Array, codes: NDArray[np.intp], n: int) -> Array:
     if rows.ndim == 1:
         return np.bincount(codes, weights=rows, minlength=n)
-    return np.column_stack([np.bincount(codes, weights=column, minlength=n) for column in rows.T]).reshape(n, -1)
+    total = np.empty((n, rows.shape[1]))
+    for j, column in enumerate(rows.T):
+        total[:, j] = np.bincount(codes, weights=column, minlength=n)
+    return total
