@@ -143,7 +143,8 @@ def summarise(question: Question, part: pd.DataFrame) -> PartSummary:
             "exact": 0 if found is None else int((found.exact & found.rejected).sum()),
         },
         attributes={
-            name: CostSummary.of(costs, rejected, codes, names, totals) for name, codes, names in _groups(question, part)
+            name: CostSummary.of(costs, rejected, codes, names, totals)
+            for name, codes, names in _groups(question, part)
         },
         method=None if found is None else found.method,
         # The same words with other numbers are the same note.

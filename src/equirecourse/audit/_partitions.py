@@ -104,9 +104,7 @@ class DaskFrame:
         ]  # fmt: skip
         n = len(parts)
         while len(parts) > 1:
-            parts = [
-                dask.delayed(_merged, pure=False)(parts[i : i + _AT_ONCE]) for i in range(0, len(parts), _AT_ONCE)
-            ]
+            parts = [dask.delayed(_merged, pure=False)(parts[i : i + _AT_ONCE]) for i in range(0, len(parts), _AT_ONCE)]
         return parts[0].compute(), n
 
 

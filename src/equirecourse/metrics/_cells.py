@@ -28,7 +28,7 @@ _GAMMA = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
 _LOG = np.log(_GAMMA)
 _ZERO = np.iinfo(np.int32).min  # the cell of costs of 0, which have no logarithm
 _SAME = 1e-12  # relative spread of a cell from which on its costs are not all the same
-_LUMPS = 512  # shares of the people that lumps of cells are cut at, besides
+_LUMPS = 256  # shares of the people that lumps of cells are cut at, besides
 _WIDTH = 48  # cells, whose ends are 10 % apart: no lump is wider
 
 
@@ -69,10 +69,16 @@ class Cells:
         return np.asarray(self.middle * (1 + self.shift / self.count))
 
     @cached_property
+    def _spread(self) -> Array:
+        """Variance of the costs of each cell, relative to the square of its middle; 0 where all are the same."""
+        relative = self.square / self.count - (self.shift / self.count) ** 2
+        return np.where(relative > _SAME**2, relative, 0.0)
+
+    @property
     def variances(self) -> Array:
-        """Their variance (of the population that they are)."""
-        relative = np.maximum(self.square / self.count - (self.shift / self.count) ** 2, 0.0)
-        return np.asarray(np.where(relative > _SAME**2, relative, 0.0) * self.middle**2)
+        """Variance of the costs of each cell (of the population that they are)."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self._spread * self.middle**2)
 
     @property
     def mean(self) -> float:
@@ -87,7 +93,7 @@ class Cells:
     @cached_property
     def _values(self) -> Array:
         """What stands for a cost of the cell; the cost itself where all of them are the same."""
-        return np.where(self.variances > 0, self.middle, self.means)
+        return np.where(self._spread > 0, self.middle, self.means)
 
     def ordered(self, places: NDArray[np.intp]) -> Array:
         """The costs at some places of their order, from 0; infinite past the last one."""

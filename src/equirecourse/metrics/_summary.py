@@ -123,8 +123,7 @@ class CostSummary:
               for name in ("key", "count", "shift", "square")),
         )  # fmt: skip
         counts = {
-            name: summed([getattr(part, name) for part in parts])
-            for name in ("people", "rejected", "without_recourse")
+            name: summed([getattr(part, name) for part in parts]) for name in ("people", "rejected", "without_recourse")
         }
         totals = {name: summed([part.totals[name] for part in parts]) for name in parts[0].totals}
         return CostSummary(tuple(labels), **counts, totals=totals, _place=together, _cells=cells)  # type: ignore[arg-type]
