@@ -53,14 +53,14 @@ class StreamedAudit(RecourseAudit):
     @property
     def people(self) -> pd.DataFrame:
         """Not there: a streamed audit keeps sums, not people."""
-        self._nobody("a table of people")
+        self._nobody("table of people")
 
     def compared_with(
         self, before: RecourseAudit, *, placebo: RecourseAudit | None = None, seed: int = 0
     ) -> RecourseAudit:
         """Not there: a comparison draws the same people under both models, and nobody is kept."""
         del before, placebo, seed
-        self._nobody("a comparison of the same people")
+        self._nobody("comparison of the same people")
 
     def _nobody(self, what: str) -> NoReturn:
         raise ValueError(f"A streamed audit keeps sums and no person, so it has no {what}; use audit on a sample.")
