@@ -75,6 +75,11 @@ def streamed(people, model, actions):
     return stream
 
 
+@pytest.fixture(scope="module")
+def together(streamed, people):
+    return streamed([people])
+
+
 def cut(people, size):
     return (people[i : i + size] for i in range(0, len(people), size))
 
@@ -102,8 +107,8 @@ def test_a_streamed_audit_says_what_the_audit_of_everybody_says(whole, streamed,
             assert mine["contributions"] == pytest.approx(other["contributions"], rel=1e-9)
 
 
-def test_the_document_keeps_to_the_schema_and_the_report_is_drawn(streamed, people, tmp_path):
-    found = streamed(cut(people, 500))
+def test_the_document_keeps_to_the_schema_and_the_report_is_drawn(together, tmp_path):
+    found = together
     jsonschema.validate(found.document, schema())
     found.to_json(tmp_path / "audit.json")
     assert read_audit(tmp_path / "audit.json") == found.document
@@ -114,8 +119,8 @@ def test_the_document_keeps_to_the_schema_and_the_report_is_drawn(streamed, peop
     assert "nobody was kept" in page
 
 
-def test_nobody_is_kept_and_that_is_said(streamed, people, whole):
-    found = streamed([people])
+def test_nobody_is_kept_and_that_is_said(together, whole):
+    found = together
     assert found.document["people"]["rows"] == []
     with pytest.raises(ValueError, match="no table of people; use audit on a sample"):
         _ = found.people
@@ -124,7 +129,7 @@ def test_nobody_is_kept_and_that_is_said(streamed, people, whole):
     assert repr(found).startswith("sex: ")
 
 
-def write(people, folder, files=3, rows=150):
+def write(people, folder, files=2, rows=200):
     folder.mkdir()
     for i, some in enumerate(np.array_split(np.arange(len(people)), files)):
         people.iloc[some].to_parquet(folder / f"part-{i}.parquet", row_group_size=rows)
@@ -132,9 +137,8 @@ def write(people, folder, files=3, rows=150):
 
 
 @pytest.mark.parametrize("kind", ["folder", "glob", "list", "dataset", "dask", "polars", "arrow", "two threads"])
-def test_wherever_people_come_from(streamed, people, tmp_path, kind):
-    expected = streamed([people])
-    settings = {"batch_size": 100} if kind in ("folder", "glob", "list", "dataset", "two threads") else {}
+def test_wherever_people_come_from(streamed, together, people, tmp_path, kind):
+    settings = {"batch_size": 120} if kind in ("folder", "glob", "list", "dataset", "two threads") else {}
     folder = write(people, tmp_path / "people")
     source = {
         "folder": folder,
@@ -148,9 +152,9 @@ def test_wherever_people_come_from(streamed, people, tmp_path, kind):
     }[kind]
     with joblib.parallel_config("threading", n_jobs=2 if kind == "two threads" else 1):
         found = streamed(source, **settings)
-    assert found.document["counts"] == expected.document["counts"]
-    np.testing.assert_allclose(found.by_group.astype(float), expected.by_group.astype(float), rtol=1e-9)
-    for ours, theirs in zip(found.document["attributes"], expected.document["attributes"], strict=True):
+    assert found.document["counts"] == together.document["counts"]
+    np.testing.assert_allclose(found.by_group.astype(float), together.by_group.astype(float), rtol=1e-9)
+    for ours, theirs in zip(found.document["attributes"], together.document["attributes"], strict=True):
         assert ours["p_value"] == theirs["p_value"]
         assert ours["noise_floor"] == pytest.approx(theirs["noise_floor"], rel=1e-9)
         assert ours["interval"] == pytest.approx(theirs["interval"], rel=1e-9)
@@ -164,11 +168,10 @@ def test_columns_that_folders_are_named_after(streamed, people, tmp_path):
     np.testing.assert_allclose(found.by_group.astype(float), expected.by_group.astype(float), rtol=1e-9)
 
 
-def test_parts_without_people_and_parts_without_rejected(streamed, people, model):
+def test_parts_without_people_and_parts_without_rejected(streamed, together, people, model):
     accepted = model.predict(people[FEATURES]) == "yes"
     found = streamed([people[:0], people[accepted], people[:0], people[~accepted]])
-    expected = streamed([people])
-    np.testing.assert_allclose(found.by_group.astype(float), expected.by_group.astype(float), rtol=1e-9)
+    np.testing.assert_allclose(found.by_group.astype(float), together.by_group.astype(float), rtol=1e-9)
     assert found.document["settings"]["partitions"] == 3  # those before the first person are not counted
 
 

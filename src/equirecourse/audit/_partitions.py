@@ -191,6 +191,14 @@ def _batches(fragment: Any, schema: Any, columns: list[str], rows: int) -> Itera
             yield pa.Table.from_batches([batch]).to_pandas()
 
 
+def _alone(call: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    """One task by itself: partitions are what runs in parallel, and a pipeline inside must not send columns around."""
+    from joblib import parallel_config
+
+    with parallel_config("sequential"):
+        return call(*given)
+
+
 def _merged(parts: list[Any]) -> Any:
     return type(parts[0]).merge(parts)
 
@@ -200,7 +208,7 @@ def _in_order(tasks: Iterator[tuple[Callable[..., Any], tuple[Any, ...]]], n_job
     from joblib import Parallel, delayed
 
     total, n = None, 0
-    for found in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(call)(*given) for call, given in tasks):
+    for found in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_alone)(*task) for task in tasks):
         n += 1
         if found is not None:
             total = found if total is None else type(found).merge([total, found])
