@@ -62,9 +62,13 @@ def people_of(part, n=300):
 
 def slow_people_of(part, folder):
     """Leave a sign of who begins to read a part, and take some time over it."""
-    (Path(folder) / f"{part}-{os.getpid()}-{time.monotonic_ns()}").touch()
-    time.sleep(0.15)
+    leave_a_sign(folder, part)
     return people_of(part)
+
+
+def leave_a_sign(folder, part):
+    (Path(folder) / f"{part}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +118,34 @@ def test_a_killed_worker_changes_no_number(client, model, asked, tmp_path):
     assert found.frames["sex"].p_value == alone.frames["sex"].p_value
 
 
+class SlowModel(LogisticRegression):
+    """A model that leaves a sign whenever it is asked, and takes its time."""
+
+    folder = None
+
+    def predict(self, X):
+        leave_a_sign(self.folder, len(X))
+        return super().predict(X)
+
+
+def test_a_killed_worker_of_joblibs_backend_changes_no_number(client, model, asked, tmp_path):
+    (tmp_path / "people").mkdir()
+    (tmp_path / "signs").mkdir()
+    for part in range(PARTS):
+        people_of(part).to_parquet(tmp_path / "people" / f"{part}.parquet")
+    expected = audit_partitions(model, tmp_path / "people", **asked)
+    slow = SlowModel().fit(people_of(99, 2000)[FEATURES], people_of(99, 2000)["decision"])
+    slow.folder = str(tmp_path / "signs")
+    killer = Killer(tmp_path / "signs", begun=6)
+    killer.start()
+    with joblib.parallel_config("dask"):
+        found = audit_partitions(slow, tmp_path / "people", n_jobs=-1, **asked)
+    killer.join(60)
+    assert killer.killed is not None
+    assert found.by_group.equals(expected.by_group)
+    assert found.verdicts == expected.verdicts
+
+
 def test_a_folder_of_parquet_over_joblibs_dask_backend(client, model, asked, tmp_path):
     for part in range(3):
         people_of(part).to_parquet(tmp_path / f"{part}.parquet")
@@ -123,14 +155,24 @@ def test_a_folder_of_parquet_over_joblibs_dask_backend(client, model, asked, tmp
     assert found.document == expected.document
 
 
-def test_trees_and_surrogates_over_joblibs_dask_backend(client):
-    people = people_of(1, 400)
-    forest = RandomForestClassifier(8, max_depth=4, random_state=0).fit(people[FEATURES], people["decision"])
-    given = {"actions": ActionSet.from_frame(people[FEATURES]), "norm": "l1"}
-    for method in ("auto", "surrogate"):
-        expected = find_recourse(forest, people[FEATURES], method=method, **given)
-        with joblib.parallel_config("dask"):
-            found = find_recourse(forest, people[FEATURES], method=method, n_jobs=-1, **given)
-        # Surrogates are least squares, whose last digit depends on where in memory their rows lie.
-        np.testing.assert_allclose(found.costs, expected.costs, rtol=0 if method == "auto" else 1e-12)
-        np.testing.assert_array_equal(found.status, expected.status)
+@pytest.mark.parametrize("method", ["auto", "milp", "surrogate"])
+def test_a_forest_over_joblibs_dask_backend(client, method):
+    people = people_of(1, 600)
+    size = {"n_estimators": 2, "max_depth": 2} if method == "milp" else {"n_estimators": 8, "max_depth": 4}
+    forest = RandomForestClassifier(**size, random_state=0).fit(people[FEATURES], people["decision"])
+    given = {"actions": ActionSet.from_frame(people[FEATURES]), "norm": "l1", "method": method}
+    asked = people[FEATURES][:40] if method == "milp" else people[FEATURES]
+    expected = find_recourse(forest, asked, **given)
+    before = tasks_done(client)
+    with joblib.parallel_config("dask"):
+        found = find_recourse(forest, asked, n_jobs=-1, **given)
+    assert tasks_done(client) > before
+    # Surrogates are least squares, whose last digit depends on where in memory their rows lie.
+    np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-12 if method == "surrogate" else 0)
+    np.testing.assert_array_equal(found.status, expected.status)
+    np.testing.assert_array_equal(found.exact, expected.exact)
+
+
+def tasks_done(client):
+    """A number that grows with every task that the cluster was given."""
+    return client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)

@@ -192,7 +192,11 @@ def _batches(fragment: Any, schema: Any, columns: list[str], rows: int) -> Itera
 
 
 def _alone(call: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-    """One task by itself: partitions are what runs in parallel, and a pipeline inside must not send columns around."""
+    """One task by itself: partitions are what runs in parallel, and a pipeline inside must not send columns around.
+
+    What is given comes as a tuple, which goes with its task: an array by itself would be left with one worker of a
+    cluster, and lost with it.
+    """
     from joblib import parallel_config
 
     with parallel_config("sequential"):
