@@ -1,4 +1,4 @@
-"""A streamed audit says what the audit of the same people says, however they are divided and wherever they come from."""
+"""A streamed audit says what the audit of the same people says, however they are divided, wherever they come from."""
 
 import json
 

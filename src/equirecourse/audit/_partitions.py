@@ -94,17 +94,18 @@ class DaskFrame:
         Summaries are merged by a tree whose shape the partitions alone decide: who runs what, and what had to be run
         again because a worker was lost, makes no difference.
         """
-        import dask
+        del n_jobs
+        from dask.delayed import delayed
 
         # A constant of the graph, not scattered data: the scheduler has it still when the worker that held it is gone.
-        shared = dask.delayed(setting, traverse=False)
+        shared = delayed(setting, traverse=False)
         parts = [
-            dask.delayed(function, pure=False)(shared, part)
+            delayed(function, pure=False)(shared, part)
             for part in self.frame[columns].to_delayed()
         ]  # fmt: skip
         n = len(parts)
         while len(parts) > 1:
-            parts = [dask.delayed(_merged, pure=False)(parts[i : i + _AT_ONCE]) for i in range(0, len(parts), _AT_ONCE)]
+            parts = [delayed(_merged, pure=False)(parts[i : i + _AT_ONCE]) for i in range(0, len(parts), _AT_ONCE)]
         return parts[0].compute(), n
 
 
@@ -137,7 +138,7 @@ class Parquet:
     rows: int
 
     def _dataset(self) -> Any:
-        import pyarrow.dataset
+        import pyarrow.dataset  # type: ignore[import-untyped]
 
         if _is_dataset(self.files):
             return self.files
@@ -228,9 +229,10 @@ def as_pandas(part: Any) -> pd.DataFrame:
         if not _is_frame(part):
             raise ValueError(f"Each partition must be a frame with named columns, got {shown(type(part).__name__)}.")
         part = part.to_pandas()
-    if not all(isinstance(name, str) for name in part.columns):
-        part = part.set_axis([str(name) for name in part.columns], axis=1)
-    return part
+    table: pd.DataFrame = part
+    if not all(isinstance(name, str) for name in table.columns):
+        table = table.set_axis([str(name) for name in table.columns], axis=1)
+    return table
 
 
 def chosen(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -264,7 +264,7 @@ def _feature(feature: Any) -> dict[str, Any]:
 
 def _notes(summary: PartSummary, n_parts: int, inferred: bool) -> list[str]:
     notes = [
-        words if times == 1 and n_parts == 1 or not any(letter.isdigit() for letter in words)
+        words if (times == 1 and n_parts == 1) or not any(letter.isdigit() for letter in words)
         else f"In {times:,} of the parts, first as follows: {words}"
         for words, times in summary.notes.values()
     ]  # fmt: skip

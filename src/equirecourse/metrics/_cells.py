@@ -1,6 +1,6 @@
 r"""Costs in narrow cells: what is kept of a hundred million of them, in a few thousand numbers that add up.
 
-A cell holds the costs of :math:`(\gamma^{k-1}, \gamma^k]` with :math:`\gamma = (1 + \alpha) / (1 - \alpha)`, the buckets
+A cell holds the costs of :math:`(\gamma^{k-1}, \gamma^k]` with :math:`\gamma = (1 + \alpha) / (1 - \alpha)`, a bucket
 of DDSketch (Masson, Rim and Lee, 2019). Its middle :math:`m` is within :math:`\alpha` of each of its costs, relatively
 and with certainty. Besides their number a cell keeps :math:`\sum (c/m - 1)` and :math:`\sum (c/m - 1)^2`: means and
 variances stay exact, and so do the first two moments of whatever is resampled from cells.

@@ -105,7 +105,7 @@ def permuted_lumps(pool: Lumps, samples: Sequence[Lumps], n_permutations: int, r
         np.maximum(highest, mean, out=highest)
         np.minimum(lowest, mean, out=lowest)
         left, owed = left - taken, owed - deviation
-    return highest - lowest
+    return np.asarray(highest - lowest)
 
 
 def _deal(left: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,17 +164,21 @@ def _collect(place: Ints, key: NDArray[np.int32], count: Ints, shift: Array, squ
     cells = Cells(
         (kept % 2**32 - 2**31).astype(np.int32),
         # Counts as floats are exact up to 2**53 people.
-        np.bincount(where, weights=count, minlength=n).astype(np.int64),
-        np.bincount(where, weights=shift, minlength=n),
-        np.bincount(where, weights=square, minlength=n),
+        _sums(where, count, n).astype(np.int64),
+        _sums(where, shift, n),
+        _sums(where, square, n),
     )
     return kept >> 32, cells
 
 
 def _summed(rows: Array, codes: NDArray[np.intp], n: int) -> Array:
     if rows.ndim == 1:
-        return np.bincount(codes, weights=rows, minlength=n)
+        return _sums(codes, rows, n)
     total = np.empty((n, rows.shape[1]))
     for j, column in enumerate(rows.T):
-        total[:, j] = np.bincount(codes, weights=column, minlength=n)
+        total[:, j] = _sums(codes, column, n)
     return total
+
+
+def _sums(places: NDArray[np.intp], values: NDArray[Any], n: int) -> Array:
+    return np.asarray(np.bincount(places, weights=values, minlength=n), dtype=np.float64)
