@@ -1,7 +1,7 @@
 """Measure, explain and equalise recourse across groups, in any scikit-learn model."""
 
 from equirecourse.actions import ActionSet
-from equirecourse.audit import RecourseAudit, audit
+from equirecourse.audit import RecourseAudit, audit, audit_partitions
 from equirecourse.equalize import EqualRecourseLinear, EqualRecourseSVC, RecourseReweighting, recourse_frontier
 from equirecourse.flipsets import flipsets
 from equirecourse.metrics import RecourseFrame, recourse_gap
@@ -15,6 +15,7 @@ __all__ = [
     "RecourseFrame",
     "RecourseReweighting",
     "audit",
+    "audit_partitions",
     "find_recourse",
     "flipsets",
     "recourse_frontier",

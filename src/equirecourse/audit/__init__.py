@@ -3,5 +3,14 @@
 from equirecourse.audit._audit import audit
 from equirecourse.audit._document import SCHEMA_VERSION, read_audit, schema
 from equirecourse.audit._result import RecourseAudit
+from equirecourse.audit._stream import StreamedAudit, audit_partitions
 
-__all__ = ["SCHEMA_VERSION", "RecourseAudit", "audit", "read_audit", "schema"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "RecourseAudit",
+    "StreamedAudit",
+    "audit",
+    "audit_partitions",
+    "read_audit",
+    "schema",
+]

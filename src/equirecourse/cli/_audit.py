@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from equirecourse.cli import _options as options
 from equirecourse.cli._data import People, load_people
 from equirecourse.cli._models import load_model, logistic
 from equirecourse.cli._show import say, table
+from equirecourse.cli._stream import audit_folder, is_folder
 
 __all__ = ["audit_people", "command", "finish", "show", "split"]
 
@@ -49,10 +51,25 @@ def command(
 
     Example: equirecourse audit --dataset german --group sex --html report.html
 
-    Without --model a logistic regression is fitted to some of the people and judged on the others. Exit codes: 0 done,
-    1 a gap above --fail-above, 2 bad usage or data.
+    Without --model a logistic regression is fitted to some of the people and judged on the others. A folder or a glob
+    of Parquet files is read a part at a time, and needs a model. Exit codes: 0 done, 1 a gap above --fail-above, 2 bad
+    usage or data.
     """
     check_writable(html, json)
+    if data is not None and is_folder(data):
+        if model is None:
+            raise ValueError(
+                f"--data {str(data)!r} is read a part at a time, so nothing is fitted to it; give --model."
+            )
+        if max_people is not None:
+            raise ValueError("--max-people draws from people in memory; --data with a folder measures everybody.")
+        say(f"The model {model.name}, judged on the people in {data}, a part at a time.")
+        found: RecourseAudit = audit_folder(
+            load_model(model, trust), data, target=target, group=group, favorable=favorable, actions=actions,
+            immutable=immutable, ignore=ignore, seed=seed, jobs=jobs,
+        )  # fmt: skip
+        _tell((), found, html, json, fail_above)
+        return
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
     if model is None:
         training, judged = split(people, test_size, seed)
@@ -64,7 +81,14 @@ def command(
     found = audit_people(
         fitted, judged, max_people=max_people, seed=seed, jobs=jobs, title=f"Recourse audit: {people.name}"
     )
-    show(people, found)
+    _tell(people.notes, found, html, json, fail_above)
+
+
+def _tell(
+    notes: Sequence[str], found: RecourseAudit, html: Path | None, json: Path | None, fail_above: float | None
+) -> None:
+    """Print and write what was found."""
+    show(notes, found)
     finish(found, html, json)
     if fail_above is not None and found.largest_gap > fail_above:
         say(f"A detectable gap of {found.largest_gap:.3g} is above {fail_above:g}.")
@@ -92,9 +116,9 @@ def audit_people(
     )  # fmt: skip
 
 
-def show(people: People, found: RecourseAudit) -> None:
-    """Verdicts and groups."""
-    for note in people.notes:
+def show(notes: Sequence[str], found: RecourseAudit) -> None:
+    """Verdicts and groups, after what there is to say about the reading."""
+    for note in notes:
         say(note)
     say()
     for name, verdict in found.verdicts.items():

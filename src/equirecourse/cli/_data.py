@@ -16,7 +16,7 @@ from equirecourse.actions import ActionSet
 from equirecourse.actions._words import closest
 from equirecourse.datasets import fetch_givemecredit, fetch_propublica, load_credit, load_german
 
-__all__ = ["LOADERS", "People", "load_people"]
+__all__ = ["LOADERS", "People", "load_people", "read_actions"]
 
 LOADERS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "credit": (load_credit, ["sex"]),
@@ -207,7 +207,7 @@ def _finished(people: People, actions: Path | None, immutable: list[str], missin
     inferred = people.inferred
     unit = people.unit
     if actions is not None:
-        chosen, inferred, unit = _actions(actions), False, "units of cost"
+        chosen, inferred, unit = read_actions(actions), False, "units of cost"
     elif inferred:
         unknown = [name for name in immutable if name not in X.columns]
         if unknown:
@@ -219,7 +219,8 @@ def _finished(people: People, actions: Path | None, immutable: list[str], missin
     return People(X, y, groups, chosen, inferred, people.favorable, people.name, tuple(notes), unit)
 
 
-def _actions(path: Path) -> ActionSet:
+def read_actions(path: Path) -> ActionSet:
+    """What people can change, from a file."""
     if not path.is_file():
         raise ValueError(f"There is no file {str(path)!r}.")
     return ActionSet.read(path)

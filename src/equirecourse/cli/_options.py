@@ -36,7 +36,12 @@ class Missing(StrEnum):
     drop = "drop"
 
 
-DataOption = Annotated[Path | None, typer.Option("--data", help="People: a CSV or Parquet file.", show_default=False)]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", help="People: a CSV or Parquet file; for audit also a folder of Parquet.", show_default=False
+    ),
+]
 DatasetOption = Annotated[
     str | None,
     typer.Option(

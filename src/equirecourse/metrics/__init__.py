@@ -7,10 +7,13 @@ groups.
 * :class:`RecourseFrame` is the whole answer: every group, the gap, its interval, its noise floor, its
   p-value;
 * :func:`recourse_gap` and :func:`rejection_weighted_gap` are single numbers;
+* :class:`SummaryFrame` is the same answer from :class:`CostSummary`, which adds up over parts of the people that are
+  never in memory together;
 * :func:`distribution_distances` compares whole distributions;
 * the other functions are metrics of one group, which fairlearn's ``MetricFrame`` can slice.
 """
 
+from equirecourse.metrics._cells import RELATIVE_ERROR
 from equirecourse.metrics._distribution import distribution_distances
 from equirecourse.metrics._frame import RecourseFrame
 from equirecourse.metrics._functions import (
@@ -24,10 +27,15 @@ from equirecourse.metrics._functions import (
 )
 from equirecourse.metrics._gap import recourse_gap, rejection_weighted_gap
 from equirecourse.metrics._inference import Interval
+from equirecourse.metrics._summary import CostSummary
+from equirecourse.metrics._summary_frame import SummaryFrame
 
 __all__ = [
+    "RELATIVE_ERROR",
+    "CostSummary",
     "Interval",
     "RecourseFrame",
+    "SummaryFrame",
     "burden_cost",
     "distribution_distances",
     "improvability_score",

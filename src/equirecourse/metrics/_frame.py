@@ -110,6 +110,17 @@ class RecourseFrame:
         confidence: float = 0.95,
         random_state: Any = None,
     ) -> None:
+        self._configure(quantiles, n_boot, n_permutations, confidence, random_state)
+        self.no_recourse_cost = no_recourse_cost
+        self._people = split_rejected(
+            costs, sensitive_features=sensitive_features, rejected=rejected, no_recourse_cost=no_recourse_cost
+        )
+        self._people.warn_undefined()
+
+    def _configure(
+        self, quantiles: Sequence[float], n_boot: int, n_permutations: int, confidence: float, random_state: Any
+    ) -> None:
+        """Check how the numbers are to be computed."""
         self.quantiles = tuple(check_number(q, name="each of quantiles", low=0, high=1) for q in quantiles)
         self.n_boot = int(check_number(n_boot, name="n_boot", low=1, integer=True))
         self.n_permutations = int(check_number(n_permutations, name="n_permutations", low=1, integer=True))
@@ -121,13 +132,8 @@ class RecourseFrame:
                 f"n_permutations={n_permutations} cannot give a p-value of {self._level:g} or less, so no "
                 f"gap would ever be detected; use at least {math.ceil(round(1 / self._level, 9)) - 1}."
             )
-        self.no_recourse_cost = no_recourse_cost
-        self._people = split_rejected(
-            costs, sensitive_features=sensitive_features, rejected=rejected, no_recourse_cost=no_recourse_cost
-        )
         # Seeds drawn now, so that it does not matter which attribute is asked for first.
         self._seeds = check_generator(random_state).integers(2**63, size=3)
-        self._people.warn_undefined()
 
     @property
     def _level(self) -> float:

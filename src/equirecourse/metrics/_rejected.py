@@ -49,6 +49,11 @@ class RejectedCosts:
         return tuple(costs[np.isfinite(costs)] for costs in self.costs)
 
     @property
+    def n_averaged(self) -> NDArray[np.intp]:
+        """How many costs the mean of each group is over."""
+        return np.array([len(costs) for costs in self.averaged], dtype=np.intp)
+
+    @property
     def pooled(self) -> Costs:
         """The sorted costs of all rejected people."""
         return np.sort(np.concatenate(self.costs))
@@ -61,12 +66,12 @@ class RejectedCosts:
     def undefined(self) -> list[str]:
         """Say why groups have no mean cost, one sentence for each such group."""
         reasons = []
-        for label, people, rejected, costs in zip(
-            self.groups.labels, self.people, self.rejected, self.averaged, strict=True
+        for label, people, rejected, averaged in zip(
+            self.groups.labels, self.people, self.rejected, self.n_averaged, strict=True
         ):
             if rejected == 0:
                 reasons.append(f"group {label!r} has 0 rejected people in {people}; its recourse is undefined")
-            elif len(costs) == 0:
+            elif averaged == 0:
                 reasons.append(
                     f"group {label!r} has {rejected} rejected people in {people} and none has recourse; "
                     "its mean cost is undefined (no_recourse_cost gives them one)"
@@ -76,9 +81,9 @@ class RejectedCosts:
     def left_out(self) -> list[str]:
         """Say whom the means leave out, one sentence for each group that has both kinds of people."""
         return [
-            f"{len(costs) - len(finite)} of {len(costs)} rejected people of group {label!r} have no recourse"
-            for label, costs, finite in zip(self.groups.labels, self.costs, self.averaged, strict=True)
-            if 0 < len(finite) < len(costs)
+            f"{rejected - averaged} of {rejected} rejected people of group {label!r} have no recourse"
+            for label, rejected, averaged in zip(self.groups.labels, self.rejected, self.n_averaged, strict=True)
+            if 0 < averaged < rejected
         ]
 
     def warn_undefined(self, stacklevel: int = 3) -> None:

@@ -150,3 +150,14 @@ class Problem:
         people = np.asarray(people)
         frozen = None if self.frozen is None else self.frozen[people]
         return replace(self, table=self.table.iloc[people], frozen=frozen)
+
+    def sent(self, people: Any) -> Problem:
+        """The same question for some of the people, to be sent to a process that cannot show progress.
+
+        For engines that need nobody else: the background stays here.
+        """
+        return replace(self.take(people), background=self.background[:0], tick=_nobody_looks)
+
+
+def _nobody_looks(_: int) -> None:
+    """Progress of work that is done elsewhere."""

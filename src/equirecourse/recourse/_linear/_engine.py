@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse.recourse._apart import has_processes, solve_apart
 from equirecourse.recourse._linear import _program
 from equirecourse.recourse._linear._bottleneck import bottleneck
 from equirecourse.recourse._linear._form import LinearForm, coefficients, read_linear_form
@@ -130,7 +131,12 @@ def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
 
 
 def _by_program(problem: Problem, form: LinearForm, needs: Array) -> Answers:
-    return _program.solve(problem, replace(form, scores=-needs))
+    asked = replace(form, scores=-needs)
+    if has_processes(problem.n_jobs):
+        # Whoever asks says when these people are done.
+        silent = replace(problem, tick=lambda _: None)
+        return solve_apart(silent, _program.solve, lambda lot: (asked.take(lot),))
+    return _program.solve(problem, asked)
 
 
 def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:

@@ -274,10 +274,11 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
     room = 0
     for j in range(m):
         if kind[j] == CONTINUOUS or kind[j] == LATTICE:
-            # Nobody needs more than the whole need of one feature: this makes every range finite.
-            enough = need / slope[j]
+            # Nobody needs more than the whole need of one feature: this makes every range finite. A hair more, because
+            # slope · (need / slope) may be rounded to less than the need, which then seems out of reach.
+            enough = need / slope[j] * (1.0 + 1e-12)
             if kind[j] == LATTICE:
-                enough = first[j] + step[j] * max(np.ceil((enough - first[j]) / step[j] - 1e-9), 0.0)
+                enough = first[j] + step[j] * max(np.ceil((enough - first[j]) / step[j] + 1e-9), 0.0)
             last[j] = min(last[j], enough)
         if kind[j] == LATTICE and (last[j] - first[j]) / step[j] < _SHORT:
             is_lattice[j] = True

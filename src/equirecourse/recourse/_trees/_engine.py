@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from equirecourse.recourse._apart import has_processes, has_workers_apart, solve_apart
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._trees import _program
 from equirecourse.recourse._trees._cells import Cells, cells_of
@@ -57,14 +58,30 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     axes = partition(problem, ensemble, view)
     own = ensemble.answers(view.inputs(problem.table))
     if always_milp or problem.actions.links:
+        if has_processes(problem.n_jobs):
+            return solve_apart(problem, _program.solve, lambda lot: (ensemble, axes, own[lot]))
         return _program.solve(problem, ensemble, axes, own)
     setting = _Setting.of(problem, ensemble, axes)
+    if has_workers_apart(problem.n_jobs):
+        bare = replace(setting, problem=problem.sent(np.arange(0)))
+        return solve_apart(problem, _solve_lot, lambda lot: (bare, own[lot]), least=_CHUNK)
     answers = Answers.nothing(problem)
-    chunks = [np.arange(i, min(i + _CHUNK, len(own))) for i in range(0, len(own), _CHUNK)]
     # Compiled code runs without the interpreter's lock: threads share everything and nothing is copied.
     workers = Parallel(n_jobs=problem.n_jobs, require="sharedmem")
-    workers(delayed(_solve_chunk)(setting, people, own[people], answers) for people in chunks)
+    workers(delayed(_solve_chunk)(setting, people, own[people], answers) for people in _chunks(len(own)))
     return answers
+
+
+def _solve_lot(problem: Problem, setting: _Setting, own: Mask) -> Answers:
+    """Answers for some people who were sent to another process, with everything that is the same for everybody."""
+    answers = Answers.nothing(problem)
+    for people in _chunks(len(own)):
+        _solve_chunk(replace(setting, problem=problem), people, own[people], answers)
+    return answers
+
+
+def _chunks(n_people: int) -> list[Ints]:
+    return [np.arange(i, min(i + _CHUNK, n_people)) for i in range(0, n_people, _CHUNK)]
 
 
 @dataclass(frozen=True)

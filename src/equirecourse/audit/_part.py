@@ -1,0 +1,207 @@
+"""One part of the people of a streamed audit: recourse for the rejected, then nothing but sums."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse._validation import shown
+from equirecourse.actions import ActionSet
+from equirecourse.audit._contributions import shares_of_cost
+from equirecourse.exceptions import NoRecourseWarning
+from equirecourse.metrics import CostSummary
+from equirecourse.recourse import Recourse, View, find_recourse
+
+__all__ = ["MOST_GROUPS", "PartSummary", "Question", "summarise"]
+
+MOST_GROUPS = 1000  # of an attribute: more are names of people, and memory would grow with them
+_MOST_NOTES = 20
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about every part.
+
+    Attributes
+    ----------
+    view : View
+        The model.
+    actions : ActionSet
+        What people can change.
+    features : list of str
+        Columns that the model sees.
+    target : str or None
+        Column of the labels.
+    attributes : list of str
+        Columns of the groups.
+    intersections : bool
+        Whether their combinations are an attribute as well.
+    settings : mapping
+        Of ``find_recourse``.
+    """
+
+    view: View
+    actions: ActionSet
+    features: list[str]
+    target: str | None
+    attributes: list[str]
+    intersections: bool
+    settings: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Everything that is read."""
+        return list(dict.fromkeys([*self.features, *self.attributes, *([self.target] if self.target else [])]))
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """What is kept of a part: a few thousand numbers, however many people there were.
+
+    Attributes
+    ----------
+    counts : mapping of str to int
+        People, rejected, right, without_recourse, unknown, exact.
+    attributes : mapping of str to CostSummary
+        Costs by group.
+    method : str
+        The engine that answered.
+    notes : mapping
+        What the engine had to say, numbers aside: its words in the first part that said so, and in how many parts.
+    """
+
+    counts: Mapping[str, int]
+    attributes: Mapping[str, CostSummary]
+    method: str | None = None
+    notes: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    @staticmethod
+    def merge(parts: Sequence[PartSummary]) -> PartSummary:
+        """The summary of all parts."""
+        notes: dict[str, tuple[str, int]] = {}
+        for part in parts:
+            for key, (words, times) in part.notes.items():
+                if key in notes or len(notes) < _MOST_NOTES:
+                    notes[key] = (notes.get(key, (words, 0))[0], notes.get(key, (words, 0))[1] + times)
+        attributes = {
+            name: CostSummary.merge([part.attributes[name] for part in parts]) for name in parts[0].attributes
+        }
+        for name, summary in attributes.items():
+            _check_groups(name, summary.labels)
+        return PartSummary(
+            counts={name: sum(part.counts[name] for part in parts) for name in parts[0].counts},
+            attributes=attributes,
+            method=next((part.method for part in parts if part.method is not None), None),
+            notes=notes,
+        )
+
+
+def summarise(question: Question, part: pd.DataFrame) -> PartSummary:
+    """Find recourse for the rejected of a part, and keep sums alone.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    part : DataFrame
+        People, with the columns of the question.
+
+    Returns
+    -------
+    PartSummary
+        That of a part without people is empty, and can be merged all the same.
+    """
+    table = question.actions.table(part[question.features].reset_index(drop=True))
+    n = len(table)
+    labels = question.view.labels(table) if n else np.empty(0, dtype=object)
+    rejected = np.asarray(labels != question.view.favorable)
+    right = _right(question, part, labels)
+    costs, shares = np.zeros(n), np.zeros((n, len(question.actions)))
+    found = None
+    if rejected.any():
+        asked = table.iloc[np.flatnonzero(rejected)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoRecourseWarning)  # they are counted, in numbers that everybody sees
+            found = find_recourse(question.view, asked, actions=question.actions, **question.settings)
+        costs[rejected] = found.costs
+        shares[np.flatnonzero(rejected)[found.has_action]] = _shares(question, asked, found)
+    totals = {"shares": shares, **({} if right is None else {"right": right.astype(float)})}
+    return PartSummary(
+        counts={
+            "people": n,
+            "rejected": int(rejected.sum()),
+            "right": 0 if right is None else int(right.sum()),
+            "without_recourse": 0 if found is None else int((found.status == "infeasible").sum()),
+            "unknown": 0 if found is None else int((found.status == "unknown").sum()),
+            "exact": 0 if found is None else int((found.exact & found.rejected).sum()),
+        },
+        attributes={
+            name: CostSummary.of(costs, rejected, codes, names, totals)
+            for name, codes, names in _groups(question, part)
+        },
+        method=None if found is None else found.method,
+        # The same words with other numbers are the same note.
+        notes={} if found is None else {re.sub(r"\d+", "#", note): (note, 1) for note in found.notes},
+    )
+
+
+def _shares(question: Question, asked: pd.DataFrame, found: Recourse) -> NDArray[np.float64]:
+    has = found.has_action
+    if not has.any():
+        return np.zeros((0, len(question.actions)))
+    before = asked.iloc[np.flatnonzero(has)]
+    after = found.counterfactuals[has].astype(before.dtypes.to_dict())
+    return shares_of_cost(question.actions, found.norm, before, after)
+
+
+def _right(question: Question, part: pd.DataFrame, predicted: NDArray[Any]) -> NDArray[np.bool_] | None:
+    if question.target is None:
+        return None
+    labels = part[question.target].to_numpy()
+    known = question.view.model.classes_
+    unknown = sorted(set(map(str, pd.unique(part[question.target]))) - set(map(str, known)))
+    if unknown:
+        raise ValueError(
+            f"The column {question.target!r} has the label {shown(unknown[0])}, which the model does not know: it has "
+            f"{shown(list(known))}."
+        )
+    return np.asarray(predicted == labels, dtype=bool)
+
+
+def _groups(question: Question, part: pd.DataFrame) -> list[tuple[str, NDArray[np.intp], list[str]]]:
+    """For each attribute its name, each person's group as a number, and the names of the groups."""
+    found = []
+    for name in question.attributes:
+        codes, values = pd.factorize(part[name], use_na_sentinel=True)
+        names = [*map(str, values), "missing"]
+        _check_groups(name, names)
+        found.append((name, np.where(codes < 0, len(values), codes).astype(np.intp), names))
+    if question.intersections and len(found) > 1:
+        keys = pd.DataFrame({name: np.asarray(names, dtype=object)[codes] for name, codes, names in found})
+        crossed, rows = pd.factorize(pd.MultiIndex.from_frame(keys))
+        names = [", ".join(row) for row in rows]
+        name = " × ".join(question.attributes)
+        _check_groups(name, names)
+        found.append((name, crossed.astype(np.intp), names))
+    # A name that nobody has must not become a group.
+    return [(name, *_used(codes, names)) for name, codes, names in found]
+
+
+def _used(codes: NDArray[np.intp], names: list[str]) -> tuple[NDArray[np.intp], list[str]]:
+    some, again = np.unique(codes, return_inverse=True)
+    return again, [names[code] for code in some]
+
+
+def _check_groups(name: str, labels: Sequence[str]) -> None:
+    if len(labels) > MOST_GROUPS:
+        raise ValueError(
+            f"The column {name!r} has more than {MOST_GROUPS} groups ({shown(labels[0])}, ...); a streamed audit keeps "
+            "a table of costs for each of them. Put them together, or leave the column out."
+        )

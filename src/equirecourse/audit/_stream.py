@@ -1,0 +1,283 @@
+"""audit_partitions: the audit of more people than memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from equirecourse._validation import check_number, shown
+from equirecourse.actions import ActionSet
+from equirecourse.audit._attributes import holm, verdict
+from equirecourse.audit._document import SCHEMA_VERSION, plain
+from equirecourse.audit._part import PartSummary, Question, summarise
+from equirecourse.audit._partitions import as_pandas, chosen, open_partitions
+from equirecourse.audit._result import RecourseAudit
+from equirecourse.metrics import RELATIVE_ERROR, SummaryFrame
+from equirecourse.recourse import open_model
+
+__all__ = ["StreamedAudit", "audit_partitions"]
+
+Array = NDArray[np.float64]
+
+_BACKGROUND = 10_000  # people among whom searches start
+_LEVELS = np.linspace(0.0, 1.0, 101)
+
+
+@dataclass(frozen=True, repr=False)
+class StreamedAudit(RecourseAudit):
+    """What a model's recourse is like, group by group, for people of whom none is kept.
+
+    Verdicts, tables, the document and the report are those of a :class:`RecourseAudit`, without a table of people and
+    without ways to a yes: audit a sample of them for these.
+
+    Attributes
+    ----------
+    document : dict
+        Everything in plain values, see :func:`~equirecourse.audit.schema`.
+    frames : mapping of str to SummaryFrame
+        The numbers behind each attribute.
+    summary : PartSummary
+        What is left of the people. Summaries of other people merge with it.
+    """
+
+    recourse: Any = None
+    _costs: Any = field(default=None, repr=False)
+    _groups: Any = field(default=None, repr=False)
+    summary: PartSummary | None = None
+
+    @property
+    def people(self) -> pd.DataFrame:
+        """Not there: a streamed audit keeps sums, not people."""
+        self._nobody("table of people")
+
+    def compared_with(
+        self, before: RecourseAudit, *, placebo: RecourseAudit | None = None, seed: int = 0
+    ) -> RecourseAudit:
+        """Not there: a comparison draws the same people under both models, and nobody is kept."""
+        del before, placebo, seed
+        self._nobody("comparison of the same people")
+
+    def _nobody(self, what: str) -> NoReturn:
+        raise ValueError(f"A streamed audit keeps sums and no person, so it has no {what}; use audit on a sample.")
+
+
+def audit_partitions(
+    model: Any,
+    partitions: Any,
+    *,
+    sensitive_features: str | Sequence[str],
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    actions: ActionSet | None = None,
+    norm: str = "l1",
+    method: str = "auto",
+    unit: str | None = None,
+    favorable_label: Any = None,
+    background: Any = None,
+    intersections: bool = False,
+    confidence: float = 0.95,
+    n_boot: int = 1000,
+    n_permutations: int = 1000,
+    time_limit: float | None = None,
+    batch_size: int = 100_000,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    title: str | None = None,
+) -> StreamedAudit:
+    r"""Audit a model on people who come in parts: more of them than memory holds, on one machine or many.
+
+    Each part is reduced to a summary of a few thousand numbers, and summaries add up. Counts, shares, means, the gap
+    and what features contribute are exact. Quantiles are within 0.1 % of those of the costs, with certainty. The
+    interval, the noise floor and the p-value come from the schemes of :func:`audit`, a bootstrap within the groups and
+    shuffles of the labels, carried out on numbers of people of about the same cost: expectation and variance of
+    every resampled mean are exact, and the price does not grow with the people. Nothing depends on which worker
+    reduced which part or in which order they finished; how people are divided changes rounding errors alone, as long as
+    ``actions`` and ``background`` are given.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        As in :func:`audit`.
+    partitions : Dask DataFrame, path, pyarrow Dataset or iterable of frames
+        People, never held all at once:
+
+        * a Dask DataFrame is reduced by its scheduler, so by a cluster if there is a ``dask.distributed.Client``;
+        * a folder, a glob or a list of Parquet files, or a pyarrow dataset, is read row group by row group by joblib's
+          workers (``n_jobs``), or by a cluster within ``joblib.parallel_config("dask")``;
+        * any other iterable gives frames of pandas, polars or pyarrow, one after the other.
+    sensitive_features : str or list of str
+        Columns that hold the attributes; each is audited by itself.
+    target : str, optional
+        Column of the labels, for the model's accuracy.
+    features : list of str, optional
+        Columns that the model sees. By default those it was fitted to, if it knows their names, else all others.
+    actions : ActionSet, optional
+        What people can change, and what it costs; by default inferred from the first partition.
+    norm, method, unit, favorable_label, intersections, confidence, n_boot, n_permutations, time_limit, title
+        As in :func:`audit`.
+    background : table, optional
+        People among whom a search looks for accepted ones to start from; by default the first 10,000 of the first
+        partition.
+    batch_size : int, default=100_000
+        Rows of Parquet that are held at once by each worker.
+    n_jobs : int, optional
+        Partitions that are reduced at once, as in joblib. A Dask DataFrame's scheduler decides for itself.
+    random_state : int, default=0
+        Of everything that is drawn.
+
+    Returns
+    -------
+    StreamedAudit
+        Verdicts and tables; ``to_html`` and ``to_json`` write it.
+
+    See Also
+    --------
+    audit : The same for people who fit into memory, with a table of them and their ways to a yes.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from equirecourse import audit_partitions
+    >>> from equirecourse.datasets import load_credit
+    >>> credit = load_credit(paper=True)
+    >>> columns = ["EducationLevel", "MaxBillAmountOverLast6Months", "TotalMonthsOverdue"]
+    >>> model = LogisticRegression(class_weight="balanced").fit(credit.data[columns], credit.target)
+    >>> people = credit.data[columns].assign(sex=credit.sensitive_features["sex"])
+    >>> parts = (people[i : i + 5000] for i in range(0, len(people), 5000))
+    >>> found = audit_partitions(model, parts, sensitive_features="sex")
+    >>> found.document["counts"]["people"] == len(people)
+    True
+    """
+    seed = int(check_number(random_state, name="random_state", low=0, integer=True))
+    rows = int(check_number(batch_size, name="batch_size", low=1, integer=True))
+    attributes = [sensitive_features] if isinstance(sensitive_features, str) else list(sensitive_features)
+    source = open_partitions(partitions, rows)
+    first = as_pandas(source.first())
+    seen = _features(model, first, attributes, target, features)
+    chosen(first, [*attributes, *([target] if target else [])])
+    inferred = actions is None
+    if actions is None:
+        actions = ActionSet.from_frame(first[seen], immutable=[name for name in seen if name in attributes])
+    pool = actions.table(first[seen].head(_BACKGROUND) if background is None else background)
+    view = open_model(model, favorable_label)
+    settings = {"norm": norm, "method": method, "favorable_label": favorable_label, "time_limit": time_limit,
+                "background": pool, "random_state": seed}  # fmt: skip
+    question = Question(view, actions, seen, target, attributes, intersections, settings)
+    summary, n_parts = source.reduce(summarise, question, question.columns, n_jobs)
+    frames = {
+        name: SummaryFrame(
+            costs, name=name, confidence=confidence, n_boot=n_boot, n_permutations=n_permutations, random_state=seed
+        )
+        for name, costs in summary.attributes.items()
+    }
+    unit = unit or ("standard deviations" if inferred else "units of cost")
+    corrected = holm([frame.p_value for frame in frames.values()])
+    names = [feature.name for feature in actions]
+    counts = summary.counts
+    document = {
+        "schema": "equirecourse-audit",
+        "version": SCHEMA_VERSION,
+        "title": title or "Recourse audit",
+        "model": {
+            "kind": type(view.final).__name__,
+            "favorable_label": plain(view.favorable),
+            "accuracy": None if target is None else counts["right"] / counts["people"],
+            "acceptance": 1 - counts["rejected"] / counts["people"],
+        },
+        "settings": {
+            "unit": unit, "norm": norm, "method": summary.method or method, "confidence": confidence, "n_boot": n_boot,
+            "n_permutations": n_permutations, "random_state": seed, "correction": "Holm",
+            "partitions": n_parts, "relative_error": RELATIVE_ERROR,
+        },
+        "counts": {
+            "people": counts["people"], "rejected": counts["rejected"], "measured": counts["rejected"],
+            "without_recourse": counts["without_recourse"], "unknown": counts["unknown"], "exact": counts["exact"],
+        },
+        "actions": {"features": [_feature(feature) for feature in actions], "notes": list(actions.notes)},
+        "attributes": [
+            _section(name, frame, p, unit, names, target is not None)
+            for (name, frame), p in zip(frames.items(), corrected, strict=True)
+        ],
+        "people": {"columns": ["person", *summary.attributes, "status", "cost", "exact", "right"], "rows": []},
+        "flipsets": {"sample": [], "k": 0, "by_person": {}},
+        "notes": _notes(summary, n_parts, inferred),
+    }  # fmt: skip
+    return StreamedAudit(plain(document), frames, summary=summary)
+
+
+def _features(
+    model: Any, first: pd.DataFrame, attributes: list[str], target: str | None, features: Sequence[str] | None
+) -> list[str]:
+    """Columns that the model sees."""
+    if features is None:
+        features = getattr(model, "feature_names_in_", None)
+    if features is None:
+        features = [name for name in first.columns if name not in attributes and name != target]
+    names = [str(name) for name in features]
+    if not names:
+        raise ValueError(f"The partitions have no columns besides target and groups: {shown(list(first.columns))}.")
+    chosen(first, names)
+    return names
+
+
+def _section(
+    name: str, frame: SummaryFrame, corrected: float, unit: str, features: list[str], labelled: bool
+) -> dict[str, Any]:
+    """Everything about one attribute, as in the audit of people who fit into memory."""
+    summary = frame.summary
+    is_gap, sentence = verdict(frame, corrected, unit)
+    section = frame.to_dict()
+    parts = summary.totals["shares"] / np.maximum(summary.averaged, 1)[:, None]
+    means = summary.means
+    far, near = (int(pick(means)) if not np.isnan(means).any() else 0 for pick in (np.argmax, np.argmin))
+    order = np.argsort(-np.abs(parts[far] - parts[near]), kind="stable")
+    for place, row in enumerate(section["by_group"]):
+        row["name"] = summary.labels[place]
+        row["accuracy"] = float(summary.totals["right"][place] / summary.people[place]) if labelled else None
+        cells = summary.groups[place]
+        row["curve"] = cells.quantiles(_LEVELS).tolist() if cells.n else []
+        row["contributions"] = {features[j]: float(parts[place, j]) for j in order}
+    return {
+        "name": name,
+        "is_gap": is_gap,
+        "verdict": sentence,
+        "p_corrected": corrected,
+        "furthest": summary.labels[far] if is_gap else None,
+        "nearest": summary.labels[near] if is_gap else None,
+        **{key: value for key, value in section.items() if key != "verdict"},
+        "contributions": [
+            {"feature": features[j], "difference": float(parts[far, j] - parts[near, j])}
+            for j in order
+            if parts[:, j].any()
+        ],
+    }
+
+
+def _feature(feature: Any) -> dict[str, Any]:
+    return {name: getattr(feature, name) for name in ("name", "kind", "change", "low", "high", "step", "cost")}
+
+
+def _notes(summary: PartSummary, n_parts: int, inferred: bool) -> list[str]:
+    notes = [
+        words if (times == 1 and n_parts == 1) or not any(letter.isdigit() for letter in words)
+        else f"In {times:,} of the parts, first as follows: {words}"
+        for words, times in summary.notes.values()
+    ]  # fmt: skip
+    unknown = summary.counts["unknown"]
+    if unknown and summary.method != "surrogate":
+        notes.append(f"The recourse of {unknown:,} people is unknown: time ran out, or a search found nothing.")
+    if inferred:
+        notes.append(
+            "What people can change was inferred from the first part of the data, which does not say what a person "
+            "cannot change."
+        )
+    notes.append(
+        f"People came in {n_parts:,} parts and nobody was kept: counts and means are exact, quantiles within "
+        f"{100 * RELATIVE_ERROR:g} %, resamples drawn from numbers of people of about the same cost."
+    )
+    return notes
