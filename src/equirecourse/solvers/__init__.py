@@ -9,6 +9,7 @@ from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, interc
 from equirecourse.solvers._gram import KERNELS, gram_matrix
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._qp import ReferenceDual
+from equirecourse.solvers._smo import times_rows
 
 __all__ = [
     "KERNELS",
@@ -21,4 +22,5 @@ __all__ = [
     "minimise_linear",
     "polish",
     "stiffness_matrix",
+    "times_rows",
 ]
