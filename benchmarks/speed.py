@@ -107,9 +107,7 @@ def _against_cvxopt(n: int) -> None:
     first = sex == np.unique(sex)[0]
     weights = np.where(first, 1.0 / (first & (signed < 0)).sum(), -1.0 / (~first & (signed < 0)).sum())
     S = np.where(signed < 0, weights, 0.0)[:, None]
-    print(
-        f"\nThe full dual (λ = {PENALTY:g}, one rejected set), credit {n:,}, against CVXOPT's QP with sparse constraints"
-    )
+    print(f"\nThe full dual (λ = {PENALTY:g}, one rejected set), credit {n:,}, against CVXOPT with sparse constraints")
     print("(ours at tol = 1e-4, CVXOPT at 1e-6; errors are those of the dual objective relative to ours at tol = 1e-8)")
     print(
         f"{'kernel':<8} {'C':>6} {'ours':>8} {'error':>8} {'CVXOPT':>8} {'error':>8} {'CVXOPT ÷ ours':>14}  target: 100"
