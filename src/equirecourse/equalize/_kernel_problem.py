@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from equirecourse.equalize._approximation import FourierMap, NystroemMap
 from equirecourse.equalize._base import FitData
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._deflated import InteriorPointDual, LibsvmDual, LinearGram
-from equirecourse.solvers import Balance, DualSolution, KernelDual, ReferenceDual
+from equirecourse.equalize._memory import available_bytes
+from equirecourse.solvers import KERNELS, Balance, DualSolution, KernelDual, ReferenceDual, gram_matrix, times_rows
 
 if TYPE_CHECKING:
     from equirecourse.equalize._svc import EqualRecourseSVC
@@ -25,7 +27,9 @@ Array = NDArray[np.float64]
 _SEARCH_TOL = 1e-8  # of log₁₀ κ, when λ‖u‖ is found through the squared penalty
 _FEW_FEATURES = 300  # up to which an interior point beats pair steps
 _FEW_PEOPLE = 1000  # whom the more precise solver serves in no time
-_MOST_GRAM_BYTES = 4 * 2**30  # a kernel matrix of about 23,000 people
+_DOUBLE_PRECISION = 10_000  # people up to whom the kernel matrix is kept in double precision
+_MOST_GRAM_BYTES: int | None = None  # None: most of what the machine has free
+_SHARE_OF_MEMORY = 0.8
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,25 @@ class KernelFit:
 
 
 class KernelProblem:
-    """One training set: kernel matrix, solver, and fits for any contrasts."""
+    """One training set: kernel matrix, solver, and fits for any contrasts.
+
+    Parameters
+    ----------
+    model : EqualRecourseSVC
+        Its parameters.
+    data : FitData
+        People. Features of an approximation take the place of their own, and the kernel is then linear.
+    kernel : callable
+        Two data sets → kernel matrix.
+    gamma : float
+        Parameter of the kernel.
+    scaled : {ndarray, sparse matrix} or None
+        C x, where the balance is taken, if not at x.
+    linear : bool
+        Whether the kernel is linear.
+    feature_map : NystroemMap, FourierMap or None
+        The approximation.
+    """
 
     def __init__(
         self,
@@ -51,22 +73,16 @@ class KernelProblem:
         data: FitData,
         kernel: Callable[[Any, Any], Array],
         gamma: float,
-        costs: Array | None,
+        scaled: Any,
+        *,
+        linear: bool,
+        feature_map: NystroemMap | FourierMap | None = None,
     ) -> None:
         self.model, self.data, self.kernel, self.gamma = model, data, kernel, gamma
         self.C = model.C * data.sample_weight
-        self.scaled: Any = None
-        if costs is not None:
-            self.scaled = data.X.multiply(costs).tocsr() if sparse.issparse(data.X) else data.X * costs
+        self.scaled, self.linear, self.feature_map = scaled, linear, feature_map
         self.solver = self._choose_solver()
-        n = len(data.y)
-        use_features = self.solver in ("ipm", "libsvm") and model.kernel == "linear"
-        if not use_features and 8 * n * n > _MOST_GRAM_BYTES:
-            raise ValueError(
-                f"A kernel matrix of {n:,} people takes {8 * n * n / 2**30:.1f} GiB, more than the limit of "
-                f"{_MOST_GRAM_BYTES / 2**30:.0f} GiB; use EqualRecourseLinear, behind sklearn's Nystroem for a kernel."
-            )
-        gram: Any = LinearGram(data.X) if use_features else np.ascontiguousarray(kernel(data.X, data.X))
+        gram: Any = LinearGram(data.X) if self.solver in ("ipm", "libsvm") and linear else self._gram()
         self.K = gram
         self.dual: Any
         if self.solver == "qp":
@@ -80,17 +96,42 @@ class KernelProblem:
 
     def _choose_solver(self) -> str:
         model, (n, n_features) = self.model, self.data.X.shape
-        if model.solver == "ipm" and model.kernel != "linear":
+        if model.solver == "ipm" and not self.linear:
             raise ValueError(f"solver='ipm' is for kernel='linear', got kernel={model.kernel!r}; use solver='auto'.")
         if model.solver != "auto":
             return model.solver
-        if model.kernel != "linear" or (model.normalize == "group" and self.data.partitions):
+        if not self.linear or (model.normalize == "group" and self.data.partitions):
             return "smo"
-        if n_features <= _FEW_FEATURES:
+        if n_features <= _FEW_FEATURES or model.approximation is not None:
             return "ipm"
         # Without the kernel matrix, which the pair steps need; but it cannot take λ‖u‖ in one go.
         one_solve = np.isinf(model.recourse_penalty) and model.difference_bound is None
         return "libsvm" if one_solve and n > _FEW_PEOPLE else "smo"
+
+    def _gram(self) -> Any:
+        """The kernel matrix, in single precision where there are many people and the solver takes it."""
+        X, model = self.data.X, self.model
+        n = len(self.data.y)
+        by_strips = model.kernel in KERNELS and model.approximation is None and not sparse.issparse(X)
+        single = by_strips and self.solver == "smo" and n > _DOUBLE_PRECISION
+        self._check_memory(n, 4 if single else 8)
+        if by_strips:
+            parameters: dict[str, Any] = {"gamma": self.gamma, "degree": model.degree, "coef0": model.coef0}
+            return gram_matrix(X, kernel=str(model.kernel), dtype=np.float32 if single else np.float64, **parameters)
+        return np.ascontiguousarray(self.kernel(X, X))
+
+    def _check_memory(self, n: int, itemsize: int) -> None:
+        """Refuse a problem whose matrices do not fit, before any of them is begun."""
+        copies = {"smo": 1, "libsvm": 3, "qp": 4}[self.solver]  # LIBSVM and CVXOPT make their own
+        copies += self.solver == "smo" and self.model.normalize == "group" and bool(self.data.partitions)
+        needed = n * n * (itemsize * copies + (16 if self.scaled is not None else 0))
+        limit = _MOST_GRAM_BYTES if _MOST_GRAM_BYTES is not None else int(_SHARE_OF_MEMORY * available_bytes())
+        if needed > limit:
+            raise ValueError(
+                f"A kernel matrix of {n:,} people takes {needed / 2**30:.1f} GiB, more than the "
+                f"{limit / 2**30:.1f} GiB that may be used; use EqualRecourseLinear, or approximation='nystroem' for a "
+                "kernel."
+            )
 
     def _products(self) -> tuple[Any, Any]:
         """⟨Φ(x), Φ(Cx)⟩ and ⟨Φ(Cx), Φ(Cx)⟩; both are K when all costs are one."""
@@ -114,8 +155,12 @@ class KernelProblem:
         if isinstance(self.K, LinearGram):
             points = self.data.X if self.scaled is None else self.scaled
             directions = np.asarray(points.T @ S)
-        cross = between @ S
-        inner = S.T @ (within @ S)
+        if self.scaled is None and not isinstance(self.K, LinearGram):
+            # A symmetric matrix: the rows of those who are rejected will do, in either precision.
+            cross = np.column_stack([times_rows(self.K, weights) for weights in S.T])
+        else:
+            cross = between @ S
+        inner = S.T @ (cross if self.scaled is None else within @ S)
         return Balance(np.asarray(cross), np.asarray((inner + inner.T) / 2), contrasts.sums, directions)
 
     def fit(self, contrasts: Contrasts | None) -> KernelFit:
@@ -162,6 +207,15 @@ class KernelProblem:
         norm = float(np.sqrt(solution.squared_norm(balance)))
         differences = solution.differences(balance) if balance is not None else np.empty(0)
         return KernelFit(solution, balance, contrasts, scores, np.asarray(balance_scores), norm, differences, stiffness)
+
+    def dual_objective(self, fit: KernelFit) -> float:
+        """Value of the dual objective, which no value of the primal one is below."""
+        t = fit.solution.multiplier
+        value = float(self.data.y @ fit.solution.beta) - 0.5 * fit.norm**2
+        squared = self.model.difference_bound is not None or self.model.penalty == "squared"
+        if squared and 0 < fit.stiffness < np.inf:
+            value -= 0.5 * float(t @ t) / fit.stiffness
+        return value
 
     def objective(self, fit: KernelFit) -> float:
         """Value of the primal objective."""

@@ -11,15 +11,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import linear_kernel, pairwise_kernels
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_feature_costs
+from equirecourse.equalize._approximation import FourierMap, NystroemMap, fit_fourier, fit_nystroem
 from equirecourse.equalize._base import EqualRecourseEstimator, FitData
 from equirecourse.equalize._kernel_problem import KernelFit, KernelProblem
 from equirecourse.exceptions import ConvergenceWarning
-from equirecourse.solvers import KERNELS, gram_matrix
 
 __all__ = ["EqualRecourseSVC"]
 
@@ -93,6 +94,14 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         Tolerance of the solver: largest violation of the optimality conditions, in units of the margin.
     max_iter : int, default=10_000_000
         Most steps of the solver in one round.
+    approximation : {"nystroem", "fourier"} or None, default=None
+        Few features whose inner products are all but those of the kernel, instead of a kernel matrix: for more people
+        than that holds. "nystroem" projects on the images of people drawn at random, for any kernel; "fourier" takes
+        cosines at random frequencies, for "rbf". Recourse is equal in the space of those features.
+    n_components : int, default=100
+        Number of features of the approximation.
+    random_state : int, RandomState instance or None, default=None
+        The draw of the approximation.
 
     Attributes
     ----------
@@ -104,7 +113,8 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         Coefficients of the support vectors in the decision function.
     support_vectors_ : {ndarray, sparse matrix} of shape (n_support, n_features)
         The points of the expansion: support vectors of the hinge loss and, because the balance is carried by them,
-        the people who were rejected. Empty for a precomputed kernel.
+        the people who were rejected. Empty for a precomputed kernel. With ``approximation="nystroem"`` the people
+        drawn; with "fourier" there is no such expansion, and none of ``support_``, ``dual_coef_`` and this.
     support_ : ndarray of shape (n_support,)
         Their rows in the training data.
     intercept_ : ndarray of shape (1,)
@@ -126,6 +136,8 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         The multipliers of the differences (the paper's γₙ₊₁).
     objective_ : float
         Value of the objective, at the rejected people that the chosen round balanced.
+    dual_gap_ : float
+        How far the objective can be from its minimum, relative to its value: the duality gap of the chosen round.
     n_iter_ : int
         Solver steps of the chosen round.
     n_features_in_ : int
@@ -171,6 +183,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         "solver": [StrOptions({"auto", "smo", "ipm", "libsvm", "qp"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "approximation": [StrOptions({"nystroem", "fourier"}), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -198,6 +213,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         balance_tol: float = 1e-3,
         tol: float = 1e-4,
         max_iter: int = 10_000_000,
+        approximation: str | None = None,
+        n_components: int = 100,
+        random_state: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -221,6 +239,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         self.balance_tol = balance_tol
         self.tol = tol
         self.max_iter = max_iter
+        self.approximation = approximation
+        self.n_components = n_components
+        self.random_state = random_state
 
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> KernelProblem:
         self._check_parameters()
@@ -234,7 +255,32 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             data = data.replace(X=data.X[:, data.rows])
         gamma = self._resolve_gamma(data)
         costs = check_feature_costs(self.feature_costs, X.shape[1])
-        return KernelProblem(self, data, partial(self._kernel_between, gamma=gamma), gamma, costs)
+        scaled = None
+        if costs is not None:
+            scaled = data.X.multiply(costs).tocsr() if sparse.issparse(data.X) else data.X * costs
+        kernel = partial(self._kernel_between, gamma=gamma)
+        if self.approximation is None:
+            return KernelProblem(self, data, kernel, gamma, scaled, linear=self.kernel == "linear")
+        feature_map = self._fit_map(data.X, kernel, gamma)
+        features = data.replace(X=feature_map.transform(data.X))
+        moved = None if scaled is None else feature_map.transform(scaled)
+        return KernelProblem(self, features, linear_kernel, gamma, moved, linear=True, feature_map=feature_map)
+
+    def _fit_map(self, X: Any, kernel: Callable[[Any, Any], Array], gamma: float) -> NystroemMap | FourierMap:
+        if self.kernel in ("linear", "precomputed"):
+            raise ValueError(
+                f"approximation={self.approximation!r} takes the place of a kernel matrix, which "
+                f"kernel={self.kernel!r} does not need or already has; leave approximation at None."
+            )
+        random = check_random_state(self.random_state)
+        if self.approximation == "nystroem":
+            return fit_nystroem(X, kernel, self.n_components, random)
+        if self.kernel != "rbf":
+            raise ValueError(
+                f"approximation='fourier' is for kernel='rbf', got kernel={self.kernel!r}; "
+                "use approximation='nystroem'."
+            )
+        return fit_fourier(X, gamma, self.n_components, random)
 
     def _accepted(self) -> dict[str, Any]:
         """What kind of matrix X may be: sparse features, but a dense kernel."""
@@ -262,8 +308,6 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         if callable(self.kernel):
             return np.asarray(self.kernel(X, Y), dtype=np.float64)
         parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-        if X is Y and self.kernel in KERNELS and not sparse.issparse(X):
-            return np.asarray(gram_matrix(X, kernel=str(self.kernel), **parameters))
         gram = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(gram.toarray() if sparse.issparse(gram) else gram)
 
@@ -283,22 +327,27 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             dual_coef = np.concatenate([beta[own], at_balance[moved]])
             stack = sparse.vstack if sparse.issparse(data.X) else np.vstack
             points = stack([data.X[own], problem.scaled[moved]])
-        self.support_ = data.rows[support]
-        self.support_vectors_ = points if self.kernel != "precomputed" else np.empty((0, 0))
-        if sparse.issparse(points):
-            self.support_vectors_ = points.tocsr()
-        self.dual_coef_ = dual_coef[None, :]
+        for name in ("support_", "support_vectors_", "dual_coef_", "coef_", "_sampler", "_feature_coef"):
+            self.__dict__.pop(name, None)  # of a fit before this one, with other parameters
+        if self.approximation is None:
+            self.support_ = data.rows[support]
+            self.support_vectors_ = points if self.kernel != "precomputed" else np.empty((0, 0))
+            if sparse.issparse(points):
+                self.support_vectors_ = points.tocsr()
+            self.dual_coef_ = dual_coef[None, :]
+        else:
+            self._store_approximate(problem, np.asarray(dual_coef @ points))
         self.intercept_ = np.array([sign * fit.solution.intercept])
         self.weight_norm_ = fit.norm
         self.multiplier_ = fit.solution.multiplier
         self.objective_ = problem.objective(fit)
+        gap = self.objective_ - problem.dual_objective(fit)
+        self.dual_gap_ = max(gap, 0.0) / self.objective_ if self.objective_ > 0 else 0.0
         self.n_iter_ = max(fit.solution.n_iter, 1)
         self._gamma = problem.gamma
-        if self.kernel == "linear":
+        if self.kernel == "linear" and self.approximation is None:
             coef = dual_coef @ points
             self.coef_ = np.asarray(coef.toarray() if sparse.issparse(coef) else coef).reshape(1, -1)
-        elif hasattr(self, "coef_"):
-            del self.coef_
         violation, steps = fit.solution.violation, fit.solution.n_iter
         # Rounding errors may keep a tiny tolerance out of reach; that is worth a word only if it shows. LIBSVM, in
         # single precision, is taken at its word.
@@ -310,6 +359,16 @@ class EqualRecourseSVC(EqualRecourseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _store_approximate(self, problem: KernelProblem, coef: Array) -> None:
+        """Keep the weights of an approximation's features, as a kernel expansion where they are one."""
+        feature_map = problem.feature_map
+        if isinstance(feature_map, NystroemMap):
+            self.support_ = problem.data.rows[feature_map.rows]
+            self.support_vectors_ = feature_map.points
+            self.dual_coef_ = (feature_map.projection @ coef)[None, :]
+        elif feature_map is not None:
+            self._sampler, self._feature_coef = feature_map.sampler, coef
 
     def decision_function(self, X: Any) -> Array:
         """Signed score of each person; positive means ``classes_[1]``.
@@ -328,6 +387,8 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         X = self._check_people(X)
         if self.kernel == "linear":
             return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+        if hasattr(self, "_feature_coef"):
+            return np.asarray(self._sampler.transform(X) @ self._feature_coef + self.intercept_[0])
         if self.kernel == "precomputed":
             gram = X[:, self.support_]
         else:

@@ -19,6 +19,7 @@ from equirecourse.solvers._gram import KERNELS, gram_matrix
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM
 from equirecourse.solvers._qp import ReferenceDual
+from equirecourse.solvers._smo import times_rows
 from equirecourse.solvers._squared_hinge import SquaredHingeSVM
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "penalised",
     "polish",
     "stiffness_matrix",
+    "times_rows",
 ]

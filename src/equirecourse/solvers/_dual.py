@@ -36,8 +36,10 @@ Array = NDArray[np.float64]
 
 _ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
 _POLISH_LIMIT = 500  # free coefficients up to which the optimality system is solved directly
-_FINE = 1e-5  # a tolerance below which that is done at any price up to the limit
-_CHEAP = 100  # free coefficients for which it costs next to nothing
+_FIRST_STAGE = 1e-3  # violation from which that is tried: pair steps come near quickly, and get there slowly
+_STEPS_A_ROUND, _STEPS_A_CUBE = 500, 3e-4  # what one system costs, as pair steps, and for each cube of its size
+_CHEAP = 100  # free coefficients for which one system costs next to nothing
+_MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True)
@@ -246,27 +248,32 @@ class KernelDual:
     ) -> _Pairs:
         if abs(start.sum()) > 1e-9 * max(1.0, np.abs(start).max(initial=0.0)):
             start, gram_start = np.zeros_like(start), np.zeros_like(start)
-        beta, steps, gram_beta = solve_pairs(
-            K, A, B, p, lower, upper, start, gram_start, tol=self.tol, max_iter=self.max_iter
-        )
-        g = gram_beta - A.T @ (B @ beta) - p
-        violation = violation_of(g, beta, lower, upper)
-        if self._worth_polishing(int(((beta > lower) & (beta < upper)).sum())):
+        beta, gram_beta, steps, stage = start, gram_start, 0, max(self.tol, _FIRST_STAGE)
+        while True:
+            left = self.max_iter - steps
+            beta, more, gram_beta = solve_pairs(K, A, B, p, lower, upper, beta, gram_beta, tol=stage, max_iter=left)
+            steps += more
+            rounds = _polish_rounds(int(((beta > lower) & (beta < upper)).sum()), steps)
             beta, g, violation = polish(
                 lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
-                lambda moved: gram_beta + times_rows(K, moved - beta) - A.T @ (B @ moved) - p,
+                # Only few coefficients move: their rows tell how the product with the kernel matrix changes.
+                lambda moved, at=beta, known=gram_beta: known + times_rows(K, moved - at) - A.T @ (B @ moved) - p,
                 lower,
                 upper,
                 beta,
+                rounds=rounds,
             )
-        return _Pairs(beta, g + p + A.T @ (B @ beta), intercept_from(g, beta, lower, upper), violation, steps)
+            gram_beta = g + p + A.T @ (B @ beta)
+            if violation <= self.tol or stage <= self.tol or steps >= self.max_iter:
+                break
+            stage = max(self.tol, 0.1 * stage)
+        return _Pairs(beta, gram_beta, intercept_from(g, beta, lower, upper), violation, steps)
 
-    def _worth_polishing(self, free: int) -> bool:
-        """Whether a linear system in the free coefficients takes little of the time that the kernel matrix took.
 
-        A rough tolerance does not need it; the differences of hard equality are zero with it or without.
-        """
-        return self.tol < _FINE or free <= _CHEAP or free**3 <= 5 * len(self.y) ** 2
+def _polish_rounds(free: int, steps: int) -> int:
+    """How many systems in the free coefficients may be solved in about the time that the steps have taken."""
+    rounds = int(steps / (_STEPS_A_ROUND + _STEPS_A_CUBE * free**3))
+    return min(max(rounds, 1 if free <= _CHEAP else 0), _MOST_ROUNDS)
 
 
 def penalised(solve: Callable[..., DualSolution], balance: Balance, penalty: float, beta: Array) -> DualSolution:

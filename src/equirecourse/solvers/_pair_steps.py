@@ -1,0 +1,197 @@
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, attr-defined"
+"""The compiled loops of the pair solver; see ``_smo`` for the problem and the notation.
+
+Each loop goes over a few arrays in order, without a branch, so that four numbers are handled at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["block_of", "move_pairs", "sum_of_rows"]
+
+_SMALLEST_CURVATURE = 1e-12  # a pair of equal points, or a kernel that is not positive semi-definite
+_BLOCK = 512  # entries whose best is found in one vectorised loop
+_FLOATS = {"nnan", "nsz", "contract"}  # what LLVM may assume of floats; infinities occur
+
+
+def _emit_larger(typing_context, a, b):  # noqa: ARG001 - numba's signature
+    """The larger of two floats, neither of which is NaN, as one instruction: a loop over it is vectorised.
+
+    numba's own ``max`` becomes a comparison and a choice, in which LLVM sees an order that it must keep.
+    """
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        double = arguments[0].type
+        of_two = cgutils.ir.FunctionType(double, [double, double])
+        function = builder.module.declare_intrinsic("llvm.maxnum", [double], of_two)
+        return builder.call(function, arguments, fastmath=("nnan", "nsz"))
+
+    return types.float64(types.float64, types.float64), generate
+
+
+_larger: Any = intrinsic(_emit_larger)
+
+
+@njit(nogil=True, fastmath=_FLOATS)
+def _gains(row, g, fall, diagonal, up, own, gains):
+    """Decrease of the objective that a pair of i with each person promises; return the largest."""
+    top = 0.0
+    for k in range(row.shape[0]):
+        difference = _larger(fall[k] + g[k] + up, 0.0)
+        curvature = _larger(own + diagonal[k] - 2.0 * row[k], _SMALLEST_CURVATURE)
+        gain = difference * difference / curvature
+        gains[k] = gain
+        top = _larger(top, gain)
+    return top
+
+
+@njit(nogil=True, fastmath=_FLOATS)
+def _move_gradient(g, row_i, row_j, move, rise, fall):
+    """Bring the gradient up to date; return the best of those who may rise, and of those who may fall."""
+    top_up = -np.inf
+    top_down = -np.inf
+    for k in range(g.shape[0]):
+        new = g[k] + move * (row_i[k] - row_j[k])
+        g[k] = new
+        top_up = _larger(top_up, rise[k] - new)
+        top_down = _larger(top_down, fall[k] + new)
+    return top_up, top_down
+
+
+@njit(nogil=True, fastmath=_FLOATS)
+def _row(K_i, A, B, i, start, stop, out):
+    """Write a part of row i of K − Aᵀ B into ``out``."""
+    source = K_i[start:stop]
+    for k in range(out.shape[0]):
+        out[k] = source[k]
+    for q in range(A.shape[0]):
+        a = A[q, i]
+        b = B[q, start:stop]
+        for k in range(out.shape[0]):
+            out[k] -= a * b[k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FLOATS)
+def move_pairs(K, A, B, diagonal, lower, upper, beta, g, tol, max_iter):
+    """Move pairs in place until no pair violates optimality by more than ``tol``; return (steps, violation)."""
+    n = beta.shape[0]
+    row = np.empty(n)
+    other = np.empty(min(n, _BLOCK))
+    gains = np.empty(n)
+    # Added to a gradient, these take those who may not move out of the choice without a branch.
+    rise = np.empty(n)
+    fall = np.empty(n)
+    i = -1
+    up = -np.inf  # minus the smallest gradient among those who may rise
+    down = -np.inf
+    for k in range(n):
+        rise[k] = 0.0 if beta[k] < upper[k] else -np.inf
+        fall[k] = 0.0 if beta[k] > lower[k] else -np.inf
+        if rise[k] - g[k] > up:
+            up = rise[k] - g[k]
+            i = k
+        down = max(down, fall[k] + g[k])
+    for step in range(max_iter):
+        violation = up + down
+        if i < 0 or not violation > tol:
+            return step, max(violation, 0.0)
+
+        best = 0.0
+        j = -1
+        for start in range(0, n, _BLOCK):
+            stop = min(start + _BLOCK, n)
+            part = row[start:stop]
+            _row(K[i], A, B, i, start, stop, part)
+            top = _gains(
+                part, g[start:stop], fall[start:stop], diagonal[start:stop], up, diagonal[i], gains[start:stop]
+            )
+            if top > best:
+                best = top
+                j = start
+        if j < 0:
+            return step, violation
+        while gains[j] != best:
+            j += 1
+
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], _SMALLEST_CURVATURE)
+        move = (g[j] - g[i]) / curvature
+        room_up = upper[i] - beta[i]
+        room_down = beta[j] - lower[j]
+        # Land on a bound exactly: a coefficient one rounding error away from it would count as free.
+        if move >= room_up or move >= room_down:
+            if room_up <= room_down:
+                move = room_up
+                beta[j] = lower[j] if room_down == move else beta[j] - move
+                beta[i] = upper[i]
+            else:
+                move = room_down
+                beta[i] += move
+                beta[j] = lower[j]
+        else:
+            beta[i] += move
+            beta[j] -= move
+        rise[i] = 0.0 if beta[i] < upper[i] else -np.inf
+        fall[i] = 0.0 if beta[i] > lower[i] else -np.inf
+        rise[j] = 0.0 if beta[j] < upper[j] else -np.inf
+        fall[j] = 0.0 if beta[j] > lower[j] else -np.inf
+
+        # The update of the gradient and the next choice in one pass.
+        up = -np.inf
+        down = -np.inf
+        i = -1
+        for start in range(0, n, _BLOCK):
+            stop = min(start + _BLOCK, n)
+            part = other[: stop - start]
+            _row(K[j], A, B, j, start, stop, part)
+            top_up, top_down = _move_gradient(
+                g[start:stop], row[start:stop], part, move, rise[start:stop], fall[start:stop]
+            )
+            down = max(down, top_down)
+            if top_up > up:
+                up = top_up
+                i = start
+        if i >= 0:
+            while rise[i] - g[i] != up:
+                i += 1
+    return max_iter, up + down
+
+
+@njit(cache=True, nogil=True)
+def block_of(K, A, B, rows):
+    """K − Aᵀ B among some people, as a matrix of its own."""
+    m = rows.shape[0]
+    block = np.empty((m, m))
+    for a in range(m):
+        i = rows[a]
+        for b in range(m):
+            block[a, b] = K[i, rows[b]]
+        for q in range(A.shape[0]):
+            factor = A[q, i]
+            for b in range(m):
+                block[a, b] -= factor * B[q, rows[b]]
+    return block
+
+
+@njit(cache=True, nogil=True)
+def sum_of_rows(K, rows, factors):
+    n = K.shape[1]
+    total = np.zeros(n)
+    m = rows.shape[0]
+    # Four rows at a time: a pass over ``total`` for each would cost as much as reading the rows.
+    for a in range(0, m - m % 4, 4):
+        i, j, k, h = rows[a], rows[a + 1], rows[a + 2], rows[a + 3]
+        for b in range(n):
+            total[b] += (
+                factors[a] * K[i, b] + factors[a + 1] * K[j, b] + factors[a + 2] * K[k, b] + factors[a + 3] * K[h, b]
+            )
+    for a in range(m - m % 4, m):
+        i = rows[a]
+        for b in range(n):
+            total[b] += factors[a] * K[i, b]
+    return total
