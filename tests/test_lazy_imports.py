@@ -7,7 +7,18 @@ import pytest
 
 import equirecourse
 
-HEAVY = ["matplotlib.pyplot", "altair", "typer", "rich", "pyarrow.dataset", "numba", "sklearn", "pandas", "dask", "jinja2"]
+HEAVY = [
+    "matplotlib.pyplot",
+    "altair",
+    "typer",
+    "rich",
+    "pyarrow.dataset",
+    "numba",
+    "sklearn",
+    "pandas",
+    "dask",
+    "jinja2",
+]
 
 
 def run(code):

@@ -49,7 +49,7 @@ _HOMES = {
 
 
 class _Package(ModuleType):
-    """This package. ``audit`` and ``flipsets`` are functions, whoever loads the parts of the same name."""
+    """The package itself. ``audit`` and ``flipsets`` are functions, whoever loads the parts of the same name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Python binds a part to its package once it is loaded; the function of that name takes precedence.
