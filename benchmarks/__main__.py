@@ -10,13 +10,14 @@ import scipy
 import sklearn
 
 import equirecourse
-from benchmarks import black_boxes, real_gaps, recourse, speed
+from benchmarks import black_boxes, real_gaps, recourse, scale, speed
 
 BENCHMARKS = {
     "speed": speed.main,
     "recourse": recourse.main,
     "real-gaps": real_gaps.main,
     "black-boxes": black_boxes.main,
+    "scale": scale.main,
 }
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)

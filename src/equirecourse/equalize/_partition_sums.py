@@ -90,7 +90,7 @@ class Standing:
 def open_partitions(partitions: Any) -> Callable[[], Iterator[Any]]:
     """A function that goes through the partitions from the start, whatever they are given as."""
     if isinstance(partitions, str | Path):
-        from pyarrow import dataset
+        from pyarrow import dataset  # type: ignore[import-untyped]
 
         partitions = dataset.dataset(partitions)
     if hasattr(partitions, "to_batches") and hasattr(partitions, "get_fragments"):  # a dataset of pyarrow
