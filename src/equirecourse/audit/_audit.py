@@ -25,7 +25,7 @@ __all__ = ["audit"]
 
 Array = NDArray[np.float64]
 
-_MANY_PEOPLE = 100_000  # beyond which the rows of people are put together only when they are asked for
+_MANY_PEOPLE = 20_000  # beyond which the rows of people are put together only when they are asked for
 
 
 def audit(

@@ -32,14 +32,13 @@ Rows = NDArray[np.intp]
 
 _SMALL = 4000  # people whom the interior point takes all at once
 _PART = 8  # a rough model is that of one person in so many
-_FEWEST, _FEWEST_PER_FEATURE = 2000, 200  # a working set of so many costs less than one more pass over everybody
+_FEWEST = 0.01  # a working set of so small a share of the people costs no more than one more pass over everybody
 _BAND = 2.0  # the people near the margin are within so many standard errors of the rough model
 _MOST_TURNS = 30  # past which everybody is solved for at once
 _UNKNOWN_SHARE = 0.15  # of what another balance changes, after the guess from few people
 _WIDER = 2.0  # the next band, when the last one was too narrow to help
 _NARROWER = 4.0  # a turn leaves few people wrong, and the next needs but those and the nearest
 _ROUGHLY = 0.2  # tolerance of a rough model
-_LOOSE = 1e-4  # gap of a loose solution, relative to the objective
 _FINER = 1e-8  # of tol: so small a gap tells on whose margin, bound or side everybody is, to tol
 _POLISH_ROUNDS = 50  # a few are needed; each is cheap, as few coefficients are free
 _MOST_BLURRED = 3  # turns that may fail to be exact for the working set itself
@@ -103,8 +102,6 @@ class LinearSVM:
         feature of that value, as LIBLINEAR does.
     fit_intercept : bool
         Whether there is an intercept at all.
-    rough : bool
-        Stop as soon as the model is good enough to tell who is near the margin.
     """
 
     def __init__(
@@ -117,9 +114,7 @@ class LinearSVM:
         max_iter: int = 100,
         intercept_scaling: float = 0.0,
         fit_intercept: bool = True,
-        rough: bool = False,
     ) -> None:
-        self.rough = rough
         self.X, self.y, self.C = X, y, C
         self.tol, self.max_iter = tol, max_iter
         self.scaling = float(intercept_scaling) if fit_intercept else 0.0
@@ -171,7 +166,6 @@ class LinearSVM:
                 y,
                 C * (self.C.sum() / C.sum()),
                 tol=_ROUGHLY,
-                rough=True,
                 max_iter=self.max_iter,
                 intercept_scaling=self.scaling,
                 fit_intercept=self.free_intercept or self.scaling > 0,
@@ -197,7 +191,7 @@ class LinearSVM:
         beta = np.where(margin < 1.0, y * C, 0.0)
         direction = self._through(shrink, beta @ X, beta.sum())
         wrong, blurred = np.zeros(0, dtype=np.intp), 0
-        fewest = min(1.0, (_FEWEST + _FEWEST_PER_FEATURE * X.shape[1]) / n)
+        fewest = min(1.0, max(_FEWEST, (500 + 10 * X.shape[1]) / n))
         for turn in range(1, _MOST_TURNS):
             width = max(width, self._width(margin, fewest))
             working = _merged(np.flatnonzero(np.abs(margin - 1.0) <= width), wrong)
@@ -207,37 +201,28 @@ class LinearSVM:
             if len(working) > n // 2:
                 break
             Xw, start = self._features(working, shrink), beta[working]
-            q, fixed = direction - start @ Xw, float(beta.sum() - start.sum())
-            # There nearly always is a second turn: the first, dearest one need not be exact.
-            loose = self.rough or (turn == 1 and len(working) > 2 * fewest * n)
-            found = self._reduced(working, Xw, q, fixed, loose=loose)
+            found = self._reduced(working, Xw, direction - start @ Xw, float(beta.sum() - start.sum()))
             n_iter += found.n_iter
             coef, b = self._model(found.direction, found.intercept, shrink)
             scores = X @ coef + b
             moved = y * scores
             value = 0.5 * float(found.direction @ found.direction) + _hinge(C, moved)
-            left = fixed + float(found.beta.sum()) if self.free_intercept else 0.0
-            if value > lowest * (1 + 1e-9) or abs(left) > (_LOOSE if loose else 1e-9) * whole:
+            left = float(beta.sum() - start.sum() + found.beta.sum()) if self.free_intercept else 0.0
+            if value > lowest * (1 + 1e-9) or abs(left) > 1e-9 * whole:
                 # The people near the margin could not make up for what the fixed ones got wrong: let more of them try.
                 width *= _WIDER
                 continue
             margin, lowest, direction = moved, value, found.direction
             beta[working] = found.beta
             width /= _NARROWER
-            if loose and not self.rough:
-                # Those whom the next turn leaves alone go to the bound of their side of the margin.
-                near = margin[working]
-                settled = np.where(near < 1.0, y[working] * C[working], 0.0)
-                beta[working] = np.where(np.abs(near - 1.0) > width, settled, found.beta)
-                direction = q + beta[working] @ Xw
             excess = _excess(beta, C, margin)
             violated = excess > 0.1 * self.tol
             wrong = np.flatnonzero(violated)
             violated[working] = False
             alone = not violated.any()  # nobody outside the working set is wrong
-            blurred += alone and not loose
+            blurred += alone
             # Rounding errors may blur who is on the margin; the next, narrower, working set often clears that up.
-            if alone and (self.rough or (not loose and (len(wrong) == 0 or blurred >= _MOST_BLURRED))):
+            if alone and (len(wrong) == 0 or blurred >= _MOST_BLURRED):
                 return self._solution(beta, direction, found.intercept, shrink, scores, excess, n_iter, turn)
         return self._at_once(shrink, n_iter)
 
@@ -256,24 +241,19 @@ class LinearSVM:
         needed = float(beta[working].sum() - beta.sum())
         return -0.99 * float(C[y < 0].sum()) < needed < 0.99 * float(C[y > 0].sum())
 
-    def _reduced(self, working: Rows, Xw: Array, q: Array, fixed: float, *, loose: bool = False) -> _Reduced:
-        """Solve for the working set, exactly unless ``loose``; ``fixed`` is Σβ of the others."""
+    def _reduced(self, working: Rows, Xw: Array, q: Array, fixed: float) -> _Reduced:
+        """Solve for the working set, exactly; ``fixed`` is Σβ of the others."""
         y, C = self.y[working], self.C[working]
         beta, n_iter = minimise_linear(
             Xw,
             y,
             C,
-            tol=_LOOSE if loose else min(_FINER * self.tol, 1e-7),
+            tol=min(_FINER * self.tol, 1e-7),
             max_iter=self.max_iter,
             offset=q,
             total=-fixed,
             intercept=self.free_intercept,
         )
-        if loose:
-            direction = beta @ Xw + q
-            lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
-            b = intercept_from(Xw @ direction - y, beta, lower, upper) if self.free_intercept else 0.0
-            return _Reduced(beta, direction, b, n_iter)
         # Two people whose β is fixed stand for the others in the polish; without a free intercept a third one, at 0
         # and with no label, takes whatever Σβ is, which makes the intercept 0.
         slack = 0.0 if self.free_intercept else np.inf
@@ -305,7 +285,7 @@ class LinearSVM:
         """Everybody in one go."""
         everybody = np.arange(len(self.y))
         Xw = self._features(everybody, shrink)
-        found = self._reduced(everybody, Xw, np.zeros(Xw.shape[1]), 0.0, loose=self.rough)
+        found = self._reduced(everybody, Xw, np.zeros(Xw.shape[1]), 0.0)
         coef, b = self._model(found.direction, found.intercept, shrink)
         scores = self.X @ coef + b
         excess = _excess(found.beta, self.C, self.y * scores)
