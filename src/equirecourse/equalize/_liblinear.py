@@ -39,7 +39,7 @@ class ExactLinearSVC:
     def __init__(self, learner: LinearSVC, X: Array, labels: NDArray[Any], sample_weight: Array) -> None:
         self.classes = np.unique(labels)
         y = np.where(labels == self.classes[1], 1.0, -1.0)
-        # scikit-learn counts people by their weights in "balanced" from 1.7 on; what its learner does is what counts.
+        # Newer versions of scikit-learn count people by their weights in "balanced", in LinearSVC too: do as it does.
         weighted = "sample_weight" in signature(compute_class_weight).parameters
         more = {"sample_weight": sample_weight} if weighted else {}
         balance = compute_class_weight(learner.class_weight, classes=self.classes, y=labels, **more)

@@ -196,6 +196,8 @@ class LinearSVM:
             width = max(width, self._width(margin, fewest))
             working = _merged(np.flatnonzero(np.abs(margin - 1.0) <= width), wrong)
             while len(working) <= n // 2 and not self._balanced(beta, working):
+                if not 0.0 < width < np.inf:  # everybody on the margin, or a rough model that is none
+                    return self._at_once(shrink, n_iter)
                 width *= 2
                 working = np.flatnonzero(np.abs(margin - 1.0) <= width)
             if len(working) > n // 2:
