@@ -10,13 +10,14 @@ import scipy
 import sklearn
 
 import equirecourse
-from benchmarks import black_boxes, real_gaps, recourse, speed, streaming
+from benchmarks import black_boxes, real_gaps, recourse, scale, speed, streaming
 
 BENCHMARKS = {
     "speed": speed.main,
     "recourse": recourse.main,
     "real-gaps": real_gaps.main,
     "black-boxes": black_boxes.main,
+    "scale": scale.main,
     "streaming": streaming.main,
 }
 

@@ -148,13 +148,14 @@ def check_groups(
             "or give them a group of their own such as 'unknown'."
         )
     columns = [frame.iloc[:, j].astype(object) for j in range(frame.shape[1])]
-    rows = list(zip(*columns, strict=True)) if len(columns) > 1 else list(columns[0])
     if not all(isinstance(column.iloc[0], Hashable) for column in columns if len(column)):
         raise ValueError("sensitive_features must hold one value per cell, such as a name, and holds lists.")
+    rows: Any = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+    first, occurring = pd.factorize(_as_objects(rows))
     try:
-        labels = sorted(set(rows))
+        labels = sorted(occurring)
     except TypeError:  # values that do not compare, such as 1 and "a"
-        labels = sorted(set(rows), key=repr)
+        labels = sorted(occurring, key=repr)
     if len(labels) < at_least:
         raise ValueError(
             f"sensitive_features has {len(labels)} group{'s' * (len(labels) != 1)} "
@@ -162,8 +163,15 @@ def check_groups(
             "pass a column with several values."
         )
     position = {label: k for k, label in enumerate(labels)}
-    codes = np.fromiter((position[row] for row in rows), dtype=np.intp, count=n_people)
+    codes = np.array([position[label] for label in occurring], dtype=np.intp)[first]
     return Groups(codes=codes, labels=tuple(labels), names=tuple(frame.columns))
+
+
+def _as_objects(rows: Any) -> NDArray[Any]:
+    """A column of labels as an array of objects; tuples stay what they are."""
+    values = np.empty(len(rows), dtype=object)
+    values[:] = rows if isinstance(rows, list) else rows.to_numpy()
+    return values
 
 
 def check_labels(y: NDArray[Any]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from equirecourse.recourse import Recourse, find_recourse, open_model
 __all__ = ["audit"]
 
 Array = NDArray[np.float64]
+
+_MANY_PEOPLE = 20_000  # beyond which the rows of people are put together only when they are asked for
 
 
 def audit(
@@ -148,8 +151,15 @@ def audit(
         describe(name, frame, p, unit, groups[name], costs, shares, features, right)
         for (name, frame), p in zip(frames.items(), corrected, strict=True)
     ]
-    rows, ways = _people(view, table, actions, accepted, measured, found, groups, right, n_flipsets, k, seed, settings)
-    document = {
+
+    def details() -> dict[str, Any]:
+        rows, ways = _people(
+            view, table, actions, accepted, measured, found, groups, right, n_flipsets, k, seed, settings
+        )
+        notes = _notes(found, len(rejected), len(measured), ways, inferred)
+        return dict(plain({"people": rows, "flipsets": ways, "notes": notes}))
+
+    summary = {
         "schema": "equirecourse-audit",
         "version": SCHEMA_VERSION,
         "title": title or "Recourse audit",
@@ -170,21 +180,27 @@ def audit(
         },
         "actions": {"features": [_feature(feature) for feature in actions], "notes": list(actions.notes)},
         "attributes": sections,
-        "people": rows,
-        "flipsets": ways,
-        "notes": _notes(found, len(rejected), len(measured), ways, inferred),
     }  # fmt: skip
-    return RecourseAudit(plain(document), frames, found, costs, groups)
+    result = RecourseAudit(plain(summary), frames, found, costs, groups, cache(details))
+    if len(table) <= _MANY_PEOPLE:
+        _ = result.document  # now, while the model is what it was
+    return result
 
 
 def _attributes(sensitive_features: Any, intersections: bool) -> pd.DataFrame:
     """Groups as text, a column per attribute; missing ones are a group of their own name."""
     frame = as_frame(sensitive_features)
-    groups = pd.DataFrame({str(name): frame[name].astype(object).where(frame[name].notna(), "missing").astype(str)
-                           for name in frame.columns}).reset_index(drop=True)  # fmt: skip
+    groups = pd.DataFrame({str(name): _as_text(frame[name]) for name in frame.columns}).reset_index(drop=True)
     if intersections and len(groups.columns) > 1:
         groups[" × ".join(groups.columns)] = groups.agg(", ".join, axis=1)
     return groups
+
+
+def _as_text(column: pd.Series) -> pd.Series:
+    """Groups as text: each label is turned into words once, not once for each person."""
+    codes, labels = pd.factorize(column.astype(object), use_na_sentinel=True)
+    words = np.append(np.array([str(label) for label in labels], dtype=object), "missing")
+    return pd.Series(words[codes], index=column.index, dtype=pd.Series(["text"]).dtype)
 
 
 def _right(view: Any, table: pd.DataFrame, y: Any) -> NDArray[np.bool_]:

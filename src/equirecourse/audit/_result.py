@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,35 +34,45 @@ class RecourseAudit:
 
     Attributes
     ----------
-    document : dict
-        Everything in plain values, see :func:`~equirecourse.audit.schema`. The report is drawn from it alone.
+    summary : dict
+        What the audit says of groups and features, in plain values: the document without its people.
     frames : mapping of str to RecourseFrame
         The numbers behind each attribute.
     recourse : Recourse
         The answer for each person who was measured.
     """
 
-    document: dict[str, Any]
+    summary: dict[str, Any]
     frames: Mapping[str, RecourseFrame]
     recourse: Recourse
     _costs: Array = field(repr=False)
     _groups: pd.DataFrame = field(repr=False)
+    _details: Callable[[], dict[str, Any]] = field(repr=False)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """Everything in plain values, see :func:`~equirecourse.audit.schema`; the report is drawn from it alone.
+
+        A row per person, and what each of them can do. For very many people that is put together when it is first
+        asked for, which takes far longer than the audit.
+        """
+        return {**self.summary, **self._details()}
 
     @property
     def verdicts(self) -> dict[str, str]:
         """One sentence per attribute."""
-        return {section["name"]: section["verdict"] for section in self.document["attributes"]}
+        return {section["name"]: section["verdict"] for section in self.summary["attributes"]}
 
     @property
     def largest_gap(self) -> float:
         """The largest detectable gap of all attributes, 0 if there is none."""
-        return max((section["gap"] for section in self.document["attributes"] if section["is_gap"]), default=0.0)
+        return max((section["gap"] for section in self.summary["attributes"] if section["is_gap"]), default=0.0)
 
     @property
     def by_group(self) -> pd.DataFrame:
         """A row per attribute and group: people, rejected, without_recourse, mean, quantiles, accuracy."""
         rows = []
-        for section in self.document["attributes"]:
+        for section in self.summary["attributes"]:
             for row in section["by_group"]:
                 numbers = {key: _as_number(value) for key, value in row.items() if key not in _WORDS}
                 rows.append({"attribute": section["name"], "group": row["name"], **numbers})
@@ -101,7 +112,7 @@ class RecourseAudit:
             before.document, self.document, (before._costs, self._costs), self._groups,
             None if placebo is None else placebo.document, 1000, seed,
         )  # fmt: skip
-        return replace(self, document={**self.document, "comparison": plain(section)})
+        return replace(self, summary={**self.summary, "comparison": plain(section)})
 
     def with_frontier(self, frontier: Any, chosen: int) -> RecourseAudit:
         """The same audit with the trade between accuracy and gap that its model was chosen from.
@@ -123,7 +134,7 @@ class RecourseAudit:
         for place, row in enumerate(rows):
             row["chosen"] = place == chosen
             row["plain"] = place == 0
-        return replace(self, document={**self.document, "frontier": plain(rows)})
+        return replace(self, summary={**self.summary, "frontier": plain(rows)})
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the document.

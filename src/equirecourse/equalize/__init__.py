@@ -3,6 +3,7 @@
 from equirecourse.equalize._boosting import EqualRecourseBoosting
 from equirecourse.equalize._frontier import Frontier, recourse_frontier
 from equirecourse.equalize._linear import EqualRecourseLinear
+from equirecourse.equalize._partitioned import PartitionedEqualRecourse
 from equirecourse.equalize._point_weights import point_weights
 from equirecourse.equalize._reweighting import RecourseReweighting
 from equirecourse.equalize._svc import EqualRecourseSVC
@@ -12,6 +13,7 @@ __all__ = [
     "EqualRecourseLinear",
     "EqualRecourseSVC",
     "Frontier",
+    "PartitionedEqualRecourse",
     "RecourseReweighting",
     "point_weights",
     "recourse_frontier",

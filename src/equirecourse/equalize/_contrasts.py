@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from equirecourse._validation import Groups
 
-__all__ = ["Contrasts", "build_contrasts", "group_means"]
+__all__ = ["Contrasts", "build_contrasts", "differences_between", "group_means"]
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Contrasts:
         return Contrasts(np.hstack([self.weights, *(other.weights for other in others)]), self.left_out)
 
 
-def _differences(k: int) -> Array:
+def differences_between(k: int) -> Array:
     """√2 × an orthonormal basis (k × (k − 1), Helmert) of the vectors that sum to zero."""
     basis = np.zeros((k, k - 1))
     for j in range(1, k):
@@ -141,7 +141,7 @@ def build_contrasts(
                 total = sample_weight[inside if normalize == "rejected" else members].sum()
                 averages[b, inside, column] = sample_weight[inside] / total
         # 1/√n_bins makes the squared norm the mean over the bins of the squared difference.
-        columns.extend(average @ _differences(len(kept)) / np.sqrt(n_bins) for average in averages)
+        columns.extend(average @ differences_between(len(kept)) / np.sqrt(n_bins) for average in averages)
     weights = np.hstack(columns) if columns else np.zeros((len(rejected), 0))
     return Contrasts(weights, left_out)
 

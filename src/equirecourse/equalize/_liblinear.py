@@ -7,6 +7,7 @@ for it.
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,10 @@ class ExactLinearSVC:
     def __init__(self, learner: LinearSVC, X: Array, labels: NDArray[Any], sample_weight: Array) -> None:
         self.classes = np.unique(labels)
         y = np.where(labels == self.classes[1], 1.0, -1.0)
-        balance = compute_class_weight(learner.class_weight, classes=self.classes, y=labels)
+        # Newer versions of scikit-learn count people by their weights in "balanced", in LinearSVC too: do as it does.
+        weighted = "sample_weight" in signature(compute_class_weight).parameters
+        more = {"sample_weight": sample_weight} if weighted else {}
+        balance = compute_class_weight(learner.class_weight, classes=self.classes, y=labels, **more)
         C = learner.C * sample_weight * np.where(y > 0, balance[1], balance[0])
         solver = LinearSVM if learner.loss == "hinge" else SquaredHingeSVM
         self.svm = solver(

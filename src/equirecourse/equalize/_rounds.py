@@ -20,7 +20,7 @@ from equirecourse._validation import Groups
 from equirecourse.equalize._contrasts import Contrasts, build_contrasts, group_means
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 
-__all__ = ["Round", "RoundFit", "Rounds", "Setting", "check_plain", "look", "run_rounds"]
+__all__ = ["Round", "RoundFit", "Rounds", "Setting", "check_plain", "hardly_anybody", "look", "run_rounds"]
 
 Array = NDArray[np.float64]
 
@@ -204,7 +204,7 @@ def run_rounds(
         state = current.own.weights.tobytes()
         if state == last.own.weights.tobytes():
             return Rounds(tuple(history), current, True, "nobody's decision changed")
-        if hard and current.imbalance <= tol and current.summary["changed"] < _SETTLED * _crowd(setting):
+        if hard and current.imbalance <= tol and hardly_anybody(current.summary["changed"], len(setting.y)):
             return Rounds(tuple(history), current, True, "the gap vanished, and hardly anybody's decision changed")
         if len(current.own) < len(plain.own):
             ending = "a group has too few rejected people left"
@@ -288,10 +288,9 @@ def _search_between(
             low = current
 
 
-def _crowd(setting: Setting) -> int:
-    """The number of people, if they are so many that somebody's decision changes in every round; else 0."""
-    n = len(setting.y)
-    return n if n >= _MANY_PEOPLE else 0
+def hardly_anybody(changed: int, people: int) -> bool:
+    """Whether so few of many people's decisions changed that the rounds are over; of few people's, none may."""
+    return people >= _MANY_PEOPLE and changed < _SETTLED * people
 
 
 def _built_on(one: Round) -> Contrasts:

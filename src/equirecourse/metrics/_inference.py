@@ -2,7 +2,8 @@
 
 Everything here takes ``samples``, the finite sorted costs of the rejected people of each group, and draws
 from a NumPy generator. Draws are made one resample (or a bounded block of resamples) at a time, so memory
-does not grow with the number of resamples times the number of people.
+does not grow with the number of resamples times the number of people. For very many people not even one resample is
+drawn person by person, see ``_blocks``.
 
 The groups are visited in an order of their own (size, then mean), so that neither the order of the people
 nor the names of the groups changes a number.
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from equirecourse.metrics._blocks import MANY, bootstrap_sums, permuted_sums
 
 __all__ = ["Interval", "bootstrap_means", "gap_interval", "p_value", "percentile_interval", "permuted_gaps"]
 
@@ -65,6 +68,9 @@ def bootstrap_means(samples: Sequence[Costs], n_boot: int, rng: np.random.Genera
         costs, size = samples[k], len(samples[k])
         if size < 2:
             continue
+        if size > MANY:
+            means[:, k] = bootstrap_sums(costs, n_boot, rng) / size
+            continue
         rows = max(1, _BLOCK // size)
         for start in range(0, n_boot, rows):
             block = means[start : start + rows, k]
@@ -102,6 +108,9 @@ def permuted_gaps(samples: Sequence[Costs], n_permutations: int, rng: np.random.
     sizes = np.array([len(samples[k]) for k in _own_order(samples)])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     pool = np.sort(np.concatenate(list(samples)))
+    if len(pool) > MANY:
+        sums = permuted_sums(pool, sizes, n_permutations, rng)
+        return np.asarray(np.ptp(sums / sizes, axis=1))
     gaps = np.empty(n_permutations)
     # One shuffle at a time is faster than Generator.permuted on a block of them, and needs no block.
     for b in range(n_permutations):

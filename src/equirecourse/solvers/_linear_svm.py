@@ -33,7 +33,7 @@ Rows = NDArray[np.intp]
 
 _SMALL = 4000  # people whom the interior point takes all at once
 _PART = 8  # a rough model is that of one person in so many
-_FEWEST, _FEWEST_PER_FEATURE = 2000, 200  # a working set of so many costs less than one more pass over everybody
+_FEWEST = 0.01  # a working set of so small a share of the people costs no more than one more pass over everybody
 _BAND = 2.0  # the people near the margin are within so many standard errors of the rough model
 _MOST_TURNS = 30  # past which everybody is solved for at once
 _UNKNOWN_SHARE = 0.15  # of what another balance changes, after the guess from few people
@@ -101,6 +101,8 @@ class LinearSVM:
     intercept_scaling : float
         0 leaves the intercept out of ‖w‖, as an SVM does; a positive number makes it the coefficient of a constant
         feature of that value, as LIBLINEAR does.
+    fit_intercept : bool
+        Whether there is an intercept at all.
     """
 
     def __init__(
@@ -193,11 +195,13 @@ class LinearSVM:
         beta = np.where(margin < 1.0, y * C, 0.0)
         direction = self._through(shrink, beta @ X, beta.sum()) + self._pull
         wrong, blurred = np.zeros(0, dtype=np.intp), 0
-        fewest = min(1.0, (_FEWEST + _FEWEST_PER_FEATURE * X.shape[1]) / n)
+        fewest = min(1.0, max(_FEWEST, (500 + 10 * X.shape[1]) / n))
         for turn in range(1, _MOST_TURNS):
             width = max(width, self._width(margin, fewest))
             working = _merged(np.flatnonzero(np.abs(margin - 1.0) <= width), wrong)
             while len(working) <= n // 2 and not self._balanced(beta, working):
+                if not 0.0 < width < np.inf:  # everybody on the margin, or a rough model that is none
+                    return self._at_once(shrink, n_iter)
                 width *= 2
                 working = np.flatnonzero(np.abs(margin - 1.0) <= width)
             if len(working) > n // 2:
@@ -275,7 +279,7 @@ class LinearSVM:
 
         def gradient(coefficients: Array) -> Array:
             direction = coefficients[:-3] @ Xw + q
-            return np.concatenate([Xw @ direction, [0.0, 0.0, 0.0]]) - target
+            return np.asarray(np.concatenate([Xw @ direction, [0.0, 0.0, 0.0]]) - target)
 
         beta, g, _ = polish(
             lambda rows: rows_of(rows) @ rows_of(rows).T, gradient, lower, upper, start, rounds=_POLISH_ROUNDS

@@ -33,6 +33,9 @@ _TIE = 1e-8
 # People at a time, so that lists of moves (people × moves) stay small.
 _CHUNK = 4096
 
+# People at a time for whom a formula answers: what is put down for them stays in the cache until it is used.
+_FREE_CHUNK = 2**16
+
 
 def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     """Cheapest accepted action of each person under a linear model, proven.
@@ -52,7 +55,8 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     form = read_linear_form(problem.view, problem.actions, problem.table, problem.start)
     answers = Answers.nothing(problem)
     if not always_milp and _is_free(problem, form):
-        _ask(problem, form, np.arange(len(problem.start)), _free, answers)
+        for start in range(0, len(problem.start), _FREE_CHUNK):
+            _ask(problem, form, np.arange(start, min(start + _FREE_CHUNK, len(problem.start))), _free, answers)
         return answers
     folded = None if always_milp else _fold_links(problem, form)
     if folded is None:
@@ -75,7 +79,9 @@ Engine = Callable[[Problem, LinearForm, Array], Answers]
 def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: Engine, answers: Answers) -> None:
     """Put an engine's answers for some people into ``answers``, aiming a hair beyond the boundary, then more."""
     # The terms of the score say how large its rounding error may be.
-    scale = np.abs(form.scores) + np.abs(np.nan_to_num(problem.start) * form.slopes).sum(axis=1) + 1e-300
+    terms = np.abs(np.nan_to_num(problem.start[people]) * form.slopes).sum(axis=1)
+    scale = np.full(len(form.scores), np.nan)
+    scale[people] = np.abs(form.scores[people]) + terms + 1e-300
     left = people
     for margin in _MARGINS:
         if len(left) == 0:
