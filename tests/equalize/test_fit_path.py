@@ -51,9 +51,9 @@ def test_a_path_of_a_linear_learner(people):
 def test_the_interior_point_takes_the_penalty_as_it_is(people, penalty):
     """Two ways to λ|u|: the interior point with its multiplier at the bound, and the dense program of CVXOPT."""
     X, y, groups = people
-    settings = dict(C=1.0, kernel="linear", recourse_penalty=penalty, max_rounds=1, min_rejected=1, on_cycle="last")
-    ours = EqualRecourseSVC(solver="ipm", tol=1e-7, **settings).fit(X, y, sensitive_features=groups)
-    theirs = EqualRecourseSVC(solver="qp", tol=1e-7, **settings).fit(X, y, sensitive_features=groups)
+    settings = {"C": 1.0, "kernel": "linear", "recourse_penalty": penalty, "max_rounds": 1, "min_rejected": 1}
+    ours = EqualRecourseSVC(solver="ipm", on_cycle="last", tol=1e-7, **settings).fit(X, y, sensitive_features=groups)
+    theirs = EqualRecourseSVC(solver="qp", on_cycle="last", tol=1e-7, **settings).fit(X, y, sensitive_features=groups)
     assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-7)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     np.testing.assert_allclose(ours.multiplier_, theirs.multiplier_, atol=1e-4)
@@ -62,7 +62,7 @@ def test_the_interior_point_takes_the_penalty_as_it_is(people, penalty):
 def test_the_papers_loop_keeps_its_last_round(people):
     """The round after ten, had all of them been run: rounds that circle are not run again."""
     X, y, groups = people
-    settings = dict(C=0.03, kernel="linear", recourse_penalty=0.2, min_rejected=1, tol=1e-7)
+    settings = {"C": 0.03, "kernel": "linear", "recourse_penalty": 0.2, "min_rejected": 1, "tol": 1e-7}
     with pytest.warns(ConvergenceWarning, match="the loop ends with"):
         short = EqualRecourseSVC(on_cycle="last", **settings).fit(X, y, sensitive_features=groups)
     assert short.ending_ == "the rounds came back to an earlier rejected set"

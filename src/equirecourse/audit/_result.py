@@ -47,7 +47,7 @@ class RecourseAudit:
     recourse: Recourse
     _costs: Array = field(repr=False)
     _groups: pd.DataFrame = field(repr=False)
-    _details: Callable[[], dict[str, Any]] = field(repr=False)
+    _details: Callable[[], dict[str, Any]] = field(repr=False)  # a row per person, and their ways to a yes
 
     @cached_property
     def document(self) -> dict[str, Any]:

@@ -37,18 +37,19 @@ class StreamedAudit(RecourseAudit):
 
     Attributes
     ----------
-    document : dict
-        Everything in plain values, see :func:`~equirecourse.audit.schema`.
+    summary : dict
+        Everything in plain values; the same as ``document``, see :func:`~equirecourse.audit.schema`.
     frames : mapping of str to SummaryFrame
         The numbers behind each attribute.
-    summary : PartSummary
-        What is left of the people. Summaries of other people merge with it.
+    sums : PartSummary
+        What is left of the people. Sums of other people merge with it.
     """
 
     recourse: Any = None
     _costs: Any = field(default=None, repr=False)
     _groups: Any = field(default=None, repr=False)
-    summary: PartSummary | None = None
+    _details: Any = field(default=dict, repr=False)  # there is nothing to add to the summary
+    sums: PartSummary | None = None
 
     @property
     def people(self) -> pd.DataFrame:
@@ -207,7 +208,7 @@ def audit_partitions(
         "flipsets": {"sample": [], "k": 0, "by_person": {}},
         "notes": _notes(summary, n_parts, inferred),
     }  # fmt: skip
-    return StreamedAudit(plain(document), frames, summary=summary)
+    return StreamedAudit(plain(document), frames, sums=summary)
 
 
 def _features(

@@ -184,22 +184,29 @@ def recourse_frontier(
     settings = [plain, *settings]
     splits = list(check_cv(cv, y, classifier=True).split(X, y))
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    jobs = [(setting, sensitive_features, *split) for setting in settings for split in splits]
+    lots = _share_work(settings, prefix)
+    jobs = [(lot, sensitive_features, *split) for lot in lots for split in splits]
     if placebo:
         shuffled = sensitive_features.iloc[np.random.default_rng(seed).permutation(len(y))].reset_index(drop=True)
-        jobs += [(settings[-1], shuffled, *split) for split in splits]
-    folds: Iterable[Any] = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_fold)(estimator, setting, X, y, features, train, test) for setting, features, train, test in jobs
+        jobs += [([settings[-1]], shuffled, *split) for split in splits]
+    found: Iterable[Any] = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        delayed(_fold)(estimator, lot, X, y, features, train, test) for lot, features, train, test in jobs
     )
-    folds = list(folds)
+    fits = list(found)
     rows = []
-    for k, setting in enumerate(settings):
-        parts = folds[k * len(splits) : (k + 1) * len(splits)]
+    # Lots of settings in turn, the folds of each; put together by setting, and those back in the order asked for.
+    in_turn = [
+        part for k in range(len(lots)) for part in zip(*fits[k * len(splits) : (k + 1) * len(splits)], strict=True)
+    ]
+    order = [settings.index(setting) for lot in lots for setting in lot]
+    by_setting = [list(in_turn[order.index(k)]) for k in range(len(settings))]
+    for setting, parts in zip(settings, by_setting, strict=True):
         rows.append({**_shown(setting, settings, prefix), **_summarise(parts, y, codes, n_boot, n_permutations, seed)})
     fake = None
     if placebo:
-        fake = pd.Series(_summarise(folds[-len(splits) :], y, codes, n_boot, n_permutations, seed), name="placebo")
-    return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), folds[0]["space"], fake)
+        parts = [part for (part,) in fits[-len(splits) :]]
+        fake = pd.Series(_summarise(parts, y, codes, n_boot, n_permutations, seed), name="placebo")
+    return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), fits[0][0]["space"], fake)
 
 
 def _equalizer_prefix(estimator: Any) -> str:
@@ -227,35 +234,62 @@ def _default_path(estimator: Any, prefix: str, X: Any, y: Any, sensitive_feature
     return [*soft, {f"{prefix}recourse_penalty": np.inf, **unbound}]
 
 
+def _share_work(settings: list[dict[str, Any]], prefix: str) -> list[list[dict[str, Any]]]:
+    """Settings that differ in nothing but the penalty, together: one path of fits, which share most of their work.
+
+    The plain model, which is first, joins a path whose other parameters do not matter to it.
+    """
+    varied, shape, bound = (f"{prefix}{name}" for name in ("recourse_penalty", "penalty", "difference_bound"))
+    lots: dict[str, list[dict[str, Any]]] = {}
+    for setting in settings[1:]:
+        lots.setdefault(repr({k: v for k, v in setting.items() if k != varied}), []).append(setting)
+    ordered = [sorted(lot, key=lambda setting: setting.get(varied, np.inf)) for lot in lots.values()]
+    for lot in ordered:
+        if set(lot[0]) <= {varied, shape, bound} and varied in lot[0] and lot[0].get(bound) is None:
+            lot.insert(0, settings[0])
+            return ordered
+    return [[settings[0]], *ordered]
+
+
 def _fold(
     estimator: Any,
-    setting: dict[str, Any],
+    lot: list[dict[str, Any]],
     X: Any,
     y: NDArray[Any],
     sensitive_features: Any,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-) -> dict[str, Any]:
-    """Fit on one side of a split and judge the other."""
-    model = clone(estimator).set_params(**setting)
-    name = f"{_equalizer_prefix(model)}sensitive_features"
+) -> list[dict[str, Any]]:
+    """Fit on one side of a split, once per setting of the lot, and judge the other."""
+    prefix = _equalizer_prefix(estimator)
+    varied = f"{prefix}recourse_penalty"
+    # The last one: the plain model, which may be the first, does not say what the others have in common.
+    model = clone(estimator).set_params(**{**lot[0], **lot[-1]})
+    steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
+    seen, held_out = _safe_indexing(X, train), _safe_indexing(X, test)
+    if steps is not None and len(steps):
+        seen, held_out = steps.fit_transform(seen, y[train]), steps.transform(held_out)
+    penalties = [setting.get(varied, last.recourse_penalty) for setting in lot]
     with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
         # The table reports convergence, and the held-out people tell whether there is a gap.
         for category in (ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning):
             warnings.simplefilter("ignore", category=category)
-        fold_groups = _safe_indexing(sensitive_features, train)
-        model.fit(_safe_indexing(X, train), y[train], **{name: fold_groups})
-    held_out = _safe_indexing(X, test)
+        groups = _safe_indexing(sensitive_features, train)
+        fitted = last.fit_path(seen, y[train], sensitive_features=groups, penalties=penalties)
+    return [_judge(one, held_out, test, transformed=steps is not None and len(steps) > 0) for one in fitted]
+
+
+def _judge(model: Any, held_out: Any, test: NDArray[np.intp], *, transformed: bool) -> dict[str, Any]:
     found = boundary_costs(model, held_out)
-    last = model[-1] if isinstance(model, Pipeline) else model
+    space = "transformed" if transformed and found.space == "input" else found.space
     return {
         "test": test,
         "costs": found.costs,
         "rejected": found.rejected,
         "predicted": model.predict(held_out),
         "scores": model.decision_function(held_out),
-        "converged": last.converged_,
-        "space": found.space,
+        "converged": model.converged_,
+        "space": space,
     }
 
 

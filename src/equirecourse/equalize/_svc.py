@@ -290,6 +290,8 @@ class EqualRecourseSVC(EqualRecourseEstimator):
     def _resolve_gamma(self, data: FitData) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
+        if self.kernel not in ("poly", "rbf", "sigmoid"):
+            return 1.0  # not used
         if self.gamma == "auto":
             return 1.0 / float(data.X.shape[1])
         # With weights, the variance of the weighted data: a weight of two is a person twice.

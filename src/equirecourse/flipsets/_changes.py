@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from equirecourse.actions import ActionSet
 from equirecourse.flipsets._flipset import Change
@@ -44,12 +45,16 @@ def changes_of(actions: ActionSet, norm: str, before: Any, after: Any) -> list[t
     own = actions.own(before, after)
     parts, ends = actions.costs(norm, start, own), actions.carry(start, own)
     moved = (ends != start) & ~np.isnan(ends)
+    sides = ((_values(actions, before, moved), start), (_values(actions, after, moved), ends))
     found = []
     for i in range(len(start)):
         changes = []
         for j in np.flatnonzero(moved[i]):
             feature = actions.features[j]
-            old, new = (_value(feature, table, i, codes[i, j]) for table, codes in ((before, start), (after, ends)))
+            old, new = (
+                feature.labels[int(codes[i, j])] if feature.kind == "one_hot" else values[feature.name][i]
+                for values, codes in sides
+            )
             carried = bool(own[i, j] == start[i, j])
             words = sentence(feature, old, new, carried=carried)
             changes.append(Change(feature.name, old, new, float(parts[i, j]), words))
@@ -57,8 +62,7 @@ def changes_of(actions: ActionSet, norm: str, before: Any, after: Any) -> list[t
     return found
 
 
-def _value(feature: Any, table: pd.DataFrame, i: int, code: float) -> Any:
-    if feature.kind == "one_hot":
-        return feature.labels[int(code)]
-    value = table[feature.name].iloc[i]
-    return value.item() if isinstance(value, np.generic) else value
+def _values(actions: ActionSet, table: pd.DataFrame, moved: NDArray[np.bool_]) -> dict[str, list[Any]]:
+    """The columns that change for anybody, as plain values: a table gives them one by one a hundred times slower."""
+    some = (actions.features[j] for j in np.flatnonzero(moved.any(axis=0)))
+    return {feature.name: table[feature.name].tolist() for feature in some if feature.kind != "one_hot"}

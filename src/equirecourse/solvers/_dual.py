@@ -254,10 +254,14 @@ class KernelDual:
             beta, more, gram_beta = solve_pairs(K, A, B, p, lower, upper, beta, gram_beta, tol=stage, max_iter=left)
             steps += more
             rounds = _polish_rounds(int(((beta > lower) & (beta < upper)).sum()), steps)
+
+            # Only few coefficients move: their rows tell how the product with the kernel matrix changes.
+            def gradient(moved: Array, at: Array = beta, known: Array = gram_beta) -> Array:
+                return np.asarray(known + times_rows(K, moved - at) - A.T @ (B @ moved) - p)
+
             beta, g, violation = polish(
                 lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
-                # Only few coefficients move: their rows tell how the product with the kernel matrix changes.
-                lambda moved, at=beta, known=gram_beta: known + times_rows(K, moved - at) - A.T @ (B @ moved) - p,
+                gradient,
                 lower,
                 upper,
                 beta,
