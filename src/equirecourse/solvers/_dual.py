@@ -22,6 +22,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -262,8 +263,7 @@ class KernelDual:
             rounds = _polish_rounds(int(((beta > lower) & (beta < upper)).sum()), steps)
             beta, g, violation = polish(
                 lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
-                # Only few coefficients move: their rows tell how the product with the kernel matrix changes.
-                lambda moved, at=beta, known=gram_beta: known + times_rows(K, moved - at) - A.T @ (B @ moved) - p,
+                partial(_gradient_near, beta, gram_beta, K, A, B, p),
                 lower,
                 upper,
                 beta,
@@ -274,6 +274,11 @@ class KernelDual:
                 break
             stage = max(self.tol, 0.1 * stage)
         return _Pairs(beta, gram_beta, intercept_from(g, beta, lower, upper), violation, steps)
+
+
+def _gradient_near(beta: Array, gram_beta: Array, K: Any, A: Array, B: Array, p: Array, moved: Array) -> Array:
+    """The gradient at ``moved``, of which few coefficients differ from ``beta``: their rows of K tell the change."""
+    return np.asarray(gram_beta + times_rows(K, moved - beta) - A.T @ (B @ moved) - p)
 
 
 def _polish_rounds(free: int, steps: int) -> int:
