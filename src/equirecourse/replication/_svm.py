@@ -130,21 +130,16 @@ def _choose_as_printed(cell: Cell, scale: Scale, people: People) -> tuple[int, f
 
 def _choose_honestly(cell: Cell, scale: Scale, people: People) -> tuple[int, float, int]:
     """The degree by the accuracy of the plain model; then λ by the held-out gap within a budget of accuracy."""
-    penalties = (0.0, *scale.penalties, np.inf)
     degrees = _degrees(cell, scale)
-    found = {degree: _held_out(cell, scale, people, degree, penalties) for degree in degrees}
-    plain = {degree: np.nanmean(found[degree][1][:, 0]) if _any(found[degree][1][:, 0]) else -1.0 for degree in degrees}
-    degree = max(degrees, key=lambda each: plain[each])
-    gaps, accuracies = found[degree]
+    plain = {degree: _held_out(cell, scale, people, degree, (0.0,))[1] for degree in degrees} if degrees[1:] else {}
+    degree = max(plain, key=lambda each: np.nan_to_num(plain[each]).mean()) if plain else degrees[0]
+    penalties = (0.0, *scale.penalties, np.inf)
+    gaps, accuracies = _held_out(cell, scale, people, degree, penalties)
     means = _mean_of_most(gaps)
     accuracy = np.where(np.isfinite(means), _mean_of_most(accuracies), -1.0)
     allowed = accuracy >= accuracy[0] - _BUDGET - 1e-12
     place = int(np.argmin(np.where(allowed, means, np.inf))) if np.isfinite(means[0]) else 0
     return degree, penalties[place], int(np.isnan(gaps[:, 0]).sum())
-
-
-def _any(values: NDArray[np.float64]) -> bool:
-    return bool(np.isfinite(values).any())
 
 
 def _fit(cell: Cell, scale: Scale, people: People, degree: int, penalty: float) -> dict[str, Any]:
