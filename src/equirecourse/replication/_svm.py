@@ -20,6 +20,10 @@ from equirecourse.replication._people import People, Split, draw, seed_of
 __all__ = ["run_svm"]
 
 _BUDGET = 0.01  # of accuracy, that equality may cost under the honest protocol
+_STEPS_PER_PERSON = (
+    300  # of the solver: givemecredit's tails (100 standard deviations) to the fifth power would never end
+)
+_FEW_COLUMNS = 100  # up to which a search for the nearest accepted input takes less than a second
 _EXACT_DEGREE = 2  # up to which the nearest accepted input is known exactly, and quickly
 
 
@@ -60,6 +64,7 @@ def _model(cell: Cell, scale: Scale, people: People, degree: int, **settings: An
         min_rejected=1,
         max_rounds=scale.rounds,
         tol=1e-3,
+        max_iter=_STEPS_PER_PERSON * n,
         # As printed, the loop ends with its last round, whatever came before.
         on_cycle="last" if cell.protocol == "printed" else "mix",
         **kernel,
@@ -179,6 +184,7 @@ def _input_space(
     if model.kernel == "linear":
         return {"input_gap": gap, "input_people": int(rejected.sum())}
     exact = model.degree <= _EXACT_DEGREE
+    searched = searched and people.X.shape[1] <= _FEW_COLUMNS
     most = scale.people if exact else scale.searched
     rows = [np.flatnonzero(rejected & (people.groups == group))[:most] for group in np.unique(people.groups)]
     if not (exact or searched) or any(len(some) == 0 for some in rows):

@@ -4,6 +4,9 @@ Notation: Z are the rows (standardised samples), t their targets, π the weights
 Σ π (z − z̄)(z − z̄)ᵀ and ``moment`` is Σ π (z − z̄)(t − t̄), with the person's own weighted means z̄ and t̄. The ridge
 regression with an intercept that is not shrunk solves (gram + αI) w = moment. All that a person needs are sums over
 rows with their weights: one matrix product for a chunk of people.
+
+With fewer rows than columns the same regression is solved in the rows: w = Σ √π (z − z̄) a, where (√π K √π + α) a =
+√π (t − t̄) and K holds the products of centred rows. Those of the rows as they are serve everybody.
 """
 
 from __future__ import annotations
@@ -42,14 +45,21 @@ class Rows:
         self.Z, self.targets = Z, targets
         self.squares = np.einsum("ij,ij->i", Z, Z)
         d = Z.shape[1]
+        self.are_few = len(Z) < d
+        self.products = Z @ Z.T if self.are_few else np.empty((0, 0))
         self.upper = np.triu_indices(d)
         # Everything that is summed with a person's weights: one product serves all sums of all people. The products of
         # pairs of columns are part of it as long as they fit into memory.
         parts = [np.ones((len(Z), 1)), targets[:, None], Z, Z * targets[:, None]]
-        self.has_pairs = len(self.upper[0]) * len(Z) <= _PAIRS
+        self.has_pairs = not self.are_few and len(self.upper[0]) * len(Z) <= _PAIRS
         if self.has_pairs:
             parts.append(Z[:, self.upper[0]] * Z[:, self.upper[1]])
         self.table = np.concatenate(parts, axis=1)
+
+    @property
+    def size(self) -> int:
+        """Numbers in the largest table of one person."""
+        return min(len(self.Z), self.Z.shape[1]) ** 2
 
     def weights(self, people: Array, width: float) -> Array:
         """Exponential kernel of the Euclidean distance; the nearest row of each person has weight 1.
@@ -61,6 +71,24 @@ class Rows:
         distance -= distance.min(axis=1, keepdims=True)
         distance *= -0.5 / width**2
         return np.asarray(np.exp(distance, out=distance))
+
+    def solve_in_rows(self, weights: Array, alpha: float) -> tuple[Array, Array, Array]:
+        """Weighted means of the rows and targets, and the coefficients of each person on all columns."""
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        mean, target, root = shares @ self.Z, shares @ self.targets, np.sqrt(weights)
+        to_mean = shares @ self.products
+        square = np.einsum("ij,ij->i", to_mean, shares)
+        system = self.products - to_mean[:, :, None] - to_mean[:, None, :] + square[:, None, None]
+        system *= root[:, :, None] * root[:, None, :]
+        a = root * _solve(system, root * (self.targets - target[:, None]), alpha)
+        return mean, target, a @ self.Z - a.sum(axis=1, keepdims=True) * mean
+
+    def among(self, weights: Array, mean: Array, target: Array, chosen: Index) -> tuple[Array, Array]:
+        """Gram and moment of each person on the columns chosen for that person."""
+        Z = self.Z.T[chosen] - np.take_along_axis(mean, chosen, axis=1)[:, :, None]
+        weighted = Z * weights[:, None, :]
+        moment = np.einsum("ikm,im->ik", weighted, self.targets - target[:, None])
+        return weighted @ Z.transpose(0, 2, 1), moment
 
     def sums(self, weights: Array) -> tuple[Array, Array, Array, Array]:
         """Weighted means of the rows and targets, gram and moment of each person."""
@@ -103,9 +131,17 @@ def fit_ridges(rows: Rows, people: Array, width: float, alpha: float, n_features
     Fits
         One function per person.
     """
-    mean, target, gram, moment = rows.sums(rows.weights(people, width))
-    n, d = mean.shape
-    k = min(n_features, d)
+    n, d = people.shape
+    k, weights = min(n_features, d), rows.weights(people, width)
+    if rows.are_few and selection != "forward":
+        mean, target, coefficients = rows.solve_in_rows(weights, alpha)
+        if selection == "weights" and k < d:
+            chosen = np.sort(np.argsort(-np.abs(coefficients), axis=1, kind="stable")[:, :k], axis=1)
+            coefficients = np.zeros((n, d))
+            small, part = rows.among(weights, mean, target, chosen)
+            coefficients[np.arange(n)[:, None], chosen] = _solve(small, part, alpha)
+        return Fits(coefficients, target - np.einsum("ij,ij->i", coefficients, mean))
+    mean, target, gram, moment = rows.sums(weights)
     if selection == "none" or k == d:
         coefficients = _solve(gram, moment, alpha)
     else:

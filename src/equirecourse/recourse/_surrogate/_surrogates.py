@@ -271,7 +271,7 @@ class SurrogateRecourse:
         for number, samples in enumerate(sets):
             targets, level = _labels(view, pd.DataFrame(samples, columns=table.columns))
             rows = Rows((samples - self.mean_) / spread, targets)
-            size = max(1, _CHUNK // max(self.n_samples, Z.shape[1] ** 2))
+            size = max(1, _CHUNK // max(self.n_samples, rows.size))
             parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(fit_ridges)(
                     rows, Z[i : i + size], self.kernel_width_, self.alpha, self.n_features, self.selection
