@@ -21,7 +21,7 @@ PAGES = {
     "docs/user_guide/datasets.md": 0,
     "docs/user_guide/metrics.md": 5,
     "docs/user_guide/audit.md": 3,
-    "docs/user_guide/equalizers.md": 10,
+    "docs/user_guide/equalizers.md": 11,
     "docs/user_guide/black_boxes.md": 6,
     "docs/user_guide/scale.md": 5,
 }

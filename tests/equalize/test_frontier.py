@@ -214,3 +214,23 @@ def test_a_placebo_leaves_the_gap_where_it_is():
     plain, equal = frontier.table["gap"]
     assert equal < 0.5 * plain < frontier.placebo["gap"]
     assert frontier.placebo["gap"] != plain
+
+
+@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.ConvergenceWarning")
+def test_settings_of_any_order_and_kind_keep_their_rows(people):
+    """Settings that share their work, twice the same among them, give the rows they would give alone."""
+    X, y, group = people
+    grid = [
+        {"recourse_penalty": [5.0, 0.5, 0.5]},
+        {"recourse_penalty": [np.inf], "memory": [1, 2]},
+        {"C": [0.1]},
+        {"difference_bound": [0.2]},
+    ]
+    together = recourse_frontier(MODEL, X, y, sensitive_features=group, param_grid=grid, **FAST)
+    assert together.parameters[1:4] == ({"recourse_penalty": 5.0}, {"recourse_penalty": 0.5}, {"recourse_penalty": 0.5})
+    assert len(together.table) == 8
+    for setting, (_, row) in zip(together.parameters[1:], together.table.iloc[1:].iterrows(), strict=True):
+        one = {name: [value] for name, value in setting.items()}
+        alone = recourse_frontier(MODEL, X, y, sensitive_features=group, param_grid=one, **FAST).table.iloc[1]
+        for name in ("gap", "accuracy", "mean_cost", "acceptance"):
+            assert row[name] == pytest.approx(alone[name], abs=1e-6), (setting, name)

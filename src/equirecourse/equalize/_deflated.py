@@ -154,12 +154,14 @@ class InteriorPointDual(DeflatedDual):
     def __init__(self, K: LinearGram, y: Array, C: Array, *, tol: float, max_iter: int) -> None:
         super().__init__(K, y, C, tol=tol, max_iter=max_iter)
         X = K.X.toarray() if sparse.issparse(K.X) else K.X
-        self._beta = np.zeros(len(y))
+        self._beta, self._inside = np.zeros(len(y)), False
         self.svm = LinearSVM(X, self.y, C, tol=tol, max_iter=min(max_iter, _MOST_ITERATIONS))
 
     def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
         """Solve with the paper's penalty λ|u| for one direction."""
-        return penalised(self.solve, balance, penalty, self._beta)
+        solution = penalised(self.solve, balance, penalty, self._beta, self._inside)
+        self._inside = bool(abs(solution.multiplier[0]) < penalty)
+        return solution
 
     def solve(
         self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None

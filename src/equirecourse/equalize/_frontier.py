@@ -185,7 +185,7 @@ def recourse_frontier(
     splits = list(check_cv(cv, y, classifier=True).split(X, y))
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     lots = _share_work(settings, prefix)
-    jobs = [(lot, sensitive_features, *split) for lot in lots for split in splits]
+    jobs = [([settings[k] for k in lot], sensitive_features, *split) for lot in lots for split in splits]
     if placebo:
         shuffled = sensitive_features.iloc[np.random.default_rng(seed).permutation(len(y))].reset_index(drop=True)
         jobs += [([settings[-1]], shuffled, *split) for split in splits]
@@ -193,14 +193,13 @@ def recourse_frontier(
         delayed(_fold)(estimator, lot, X, y, features, train, test) for lot, features, train, test in jobs
     )
     fits = list(found)
+    by_setting: dict[int, list[dict[str, Any]]] = {}
+    for place, lot in enumerate(lots):
+        folds = fits[place * len(splits) : (place + 1) * len(splits)]
+        by_setting.update({k: [fold[within] for fold in folds] for within, k in enumerate(lot)})
     rows = []
-    # Lots of settings in turn, the folds of each; put together by setting, and those back in the order asked for.
-    in_turn = [
-        part for k in range(len(lots)) for part in zip(*fits[k * len(splits) : (k + 1) * len(splits)], strict=True)
-    ]
-    order = [settings.index(setting) for lot in lots for setting in lot]
-    by_setting = [list(in_turn[order.index(k)]) for k in range(len(settings))]
-    for setting, parts in zip(settings, by_setting, strict=True):
+    for k, setting in enumerate(settings):
+        parts = by_setting[k]
         rows.append({**_shown(setting, settings, prefix), **_summarise(parts, y, codes, n_boot, n_permutations, seed)})
     fake = None
     if placebo:
@@ -234,21 +233,23 @@ def _default_path(estimator: Any, prefix: str, X: Any, y: Any, sensitive_feature
     return [*soft, {f"{prefix}recourse_penalty": np.inf, **unbound}]
 
 
-def _share_work(settings: list[dict[str, Any]], prefix: str) -> list[list[dict[str, Any]]]:
+def _share_work(settings: list[dict[str, Any]], prefix: str) -> list[list[int]]:
     """Settings that differ in nothing but the penalty, together: one path of fits, which share most of their work.
 
-    The plain model, which is first, joins a path whose other parameters do not matter to it.
+    The plain model, which is the first, joins a path whose other parameters do not matter to it. Settings are named by
+    their place.
     """
     varied, shape, bound = (f"{prefix}{name}" for name in ("recourse_penalty", "penalty", "difference_bound"))
-    lots: dict[str, list[dict[str, Any]]] = {}
-    for setting in settings[1:]:
-        lots.setdefault(repr({k: v for k, v in setting.items() if k != varied}), []).append(setting)
-    ordered = [sorted(lot, key=lambda setting: setting.get(varied, np.inf)) for lot in lots.values()]
+    lots: dict[str, list[int]] = {}
+    for k, setting in enumerate(settings[1:], start=1):
+        lots.setdefault(repr({name: value for name, value in setting.items() if name != varied}), []).append(k)
+    ordered = [sorted(lot, key=lambda k: settings[k].get(varied, np.inf)) for lot in lots.values()]
     for lot in ordered:
-        if set(lot[0]) <= {varied, shape, bound} and varied in lot[0] and lot[0].get(bound) is None:
-            lot.insert(0, settings[0])
+        first = settings[lot[0]]
+        if set(first) <= {varied, shape, bound} and varied in first and first.get(bound) is None:
+            lot.insert(0, 0)
             return ordered
-    return [[settings[0]], *ordered]
+    return [[0], *ordered]
 
 
 def _fold(

@@ -12,12 +12,12 @@ from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from equirecourse.equalize import point_weights
-from equirecourse.exceptions import SmallGroupWarning, UndefinedRecourseWarning
+from equirecourse.exceptions import NoRecourseWarning, SmallGroupWarning, UndefinedRecourseWarning
 from equirecourse.recourse import SurrogateRecourse, find_recourse
 from equirecourse.replication._cells import Cell, Scale
 from equirecourse.replication._measure import describe, gap_of, prefixed
 from equirecourse.replication._paper import BLACK_BOX_SAMPLE
-from equirecourse.replication._people import People, draw, seed_of
+from equirecourse.replication._people import People, balanced_weights, draw, seed_of
 
 __all__ = ["make_classifier", "run_black_box"]
 
@@ -54,10 +54,10 @@ def run_black_box(cell: Cell, scale: Scale) -> dict[str, Any]:
     seed = seed_of(cell.dataset, cell.model, cell.run) % 2**31
     row: dict[str, Any] = {"n_train": len(split.train.y), "n_test": len(split.test.y)}
     with warnings.catch_warnings():
-        for category in (SmallGroupWarning, UndefinedRecourseWarning):
+        for category in (NoRecourseWarning, SmallGroupWarning, UndefinedRecourseWarning):
             warnings.simplefilter("ignore", category=category)
-        learner = make_classifier(cell.model, seed)
-        before = clone(learner).fit(split.train.X, split.train.y)
+        learner, base = make_classifier(cell.model, seed), balanced_weights(split.train.y, as_printed=printed)
+        before = clone(learner).fit(split.train.X, split.train.y, base)
         surrogates = SurrogateRecourse(
             n_sets=_SETS,
             n_best=_BEST,
@@ -73,10 +73,9 @@ def run_black_box(cell: Cell, scale: Scale) -> dict[str, Any]:
         weights = point_weights(distances, rejected)
         models = {
             "before": before,
-            # Whoever is infinitely far has no weight, and AdaBoost takes its logarithm.
-            "after": clone(learner).fit(split.train.X[weights > 0], split.train.y[weights > 0], weights[weights > 0]),
+            "after": _fit_weighted(learner, split.train, base * weights),
             # Fitted once more with other random numbers and no weights: what changes here is not the method's doing.
-            "placebo": make_classifier(cell.model, seed + 1).fit(split.train.X, split.train.y),
+            "placebo": make_classifier(cell.model, seed + 1).fit(split.train.X, split.train.y, base),
         }
         row |= {"agreement": float(surrogates.agreement_.max()), "smallest_weight": float(weights.min())}
         for side, model in models.items():
@@ -88,6 +87,11 @@ def run_black_box(cell: Cell, scale: Scale) -> dict[str, Any]:
         np.isnan(row[f"{side}_{part}_surrogate"]) for side in ("before", "after") for part in split.parts
     )
     return row
+
+
+def _fit_weighted(learner: Any, people: People, weights: Array) -> Any:
+    counted = weights > 0  # whoever is infinitely far has no weight, and AdaBoost takes its logarithm
+    return clone(learner).fit(people.X[counted], people.y[counted], weights[counted])
 
 
 def _judge(

@@ -30,6 +30,7 @@ from equirecourse.equalize import (
 )
 from equirecourse.exceptions import (
     ConvergenceWarning,
+    NoRecourseWarning,
     PlainModelWarning,
     SmallGroupWarning,
     UndefinedRecourseWarning,
@@ -219,7 +220,13 @@ def run_real_gap(cell: Cell, scale: Scale) -> dict[str, Any]:
     weights = compute_sample_weight("balanced", train.y) if rare else np.ones(len(train.y))
     row: dict[str, Any] = {"n_train": len(train.y), "n_test": len(split.test.y), "balanced": bool(rare)}
     with warnings.catch_warnings():
-        for category in (ConvergenceWarning, PlainModelWarning, SmallGroupWarning, UndefinedRecourseWarning):
+        for category in (
+            ConvergenceWarning,
+            NoRecourseWarning,
+            PlainModelWarning,
+            SmallGroupWarning,
+            UndefinedRecourseWarning,
+        ):
             warnings.simplefilter("ignore", category=category)
         shuffled = np.random.default_rng(seed).permutation(train.groups)
         jobs = {

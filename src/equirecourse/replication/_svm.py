@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from equirecourse.equalize import EqualRecourseSVC
-from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
+from equirecourse.exceptions import (
+    ConvergenceWarning,
+    NoRecourseWarning,
+    SmallGroupWarning,
+    UndefinedRecourseWarning,
+)
 from equirecourse.recourse import boundary_costs, find_recourse
 from equirecourse.replication._cells import Cell, Scale
 from equirecourse.replication._measure import describe, gap_of, prefixed
 from equirecourse.replication._paper import SVM_SAMPLE
-from equirecourse.replication._people import People, Split, draw, seed_of
+from equirecourse.replication._people import People, Split, balanced_weights, draw, seed_of
 
 __all__ = ["run_svm"]
 
@@ -38,7 +43,7 @@ def run_svm(cell: Cell, scale: Scale) -> dict[str, Any]:
     row: dict[str, Any] = {"n_train": len(split.train.y), "n_test": len(split.test.y)}
     with warnings.catch_warnings():
         # Convergence and undefined gaps are columns of the row.
-        for category in (ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning):
+        for category in (ConvergenceWarning, NoRecourseWarning, SmallGroupWarning, UndefinedRecourseWarning):
             warnings.simplefilter("ignore", category=category)
         choose = _choose_as_printed if cell.protocol == "printed" else _choose_honestly
         degree, penalty, folds = choose(cell, scale, split.train)
@@ -81,7 +86,11 @@ def _path(cell: Cell, scale: Scale, people: People, degree: int, penalties: tupl
     try:
         return list(
             _model(cell, scale, people, degree).fit_path(
-                people.X, people.y, sensitive_features=people.groups, penalties=penalties
+                people.X,
+                people.y,
+                sensitive_features=people.groups,
+                penalties=penalties,
+                sample_weight=balanced_weights(people.y, as_printed=cell.protocol == "printed"),
             )
         )
     except ValueError as error:
@@ -152,7 +161,8 @@ def _fit(cell: Cell, scale: Scale, people: People, degree: int, penalty: float) 
 
     Where the plain model leaves no two groups to compare there is nothing to regularise, and it stays.
     """
-    plain = _model(cell, scale, people, degree).fit(people.X, people.y)
+    weights = balanced_weights(people.y, as_printed=cell.protocol == "printed")
+    plain = _model(cell, scale, people, degree).fit(people.X, people.y, sample_weight=weights)
     rng = np.random.default_rng(seed_of(cell.dataset, cell.run, "placebo"))
     shuffled = People(people.X, people.y, rng.permutation(people.groups))
     after, placebo = (_path(cell, scale, some, degree, (penalty,))[0] for some in (people, shuffled))

@@ -172,6 +172,7 @@ class KernelDual:
         self.tol, self.max_iter = tol, max_iter
         self._beta, self._gram_beta = np.zeros(len(y)), np.zeros(len(y))
         self._extended: Any = None
+        self._inside = False  # whether the multiplier of the last penalty was inside its bounds
 
     def solve(
         self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None
@@ -210,7 +211,9 @@ class KernelDual:
     def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
         """Solve with the paper's penalty λ|u| for one direction."""
         if balance.sums_to_zero:
-            return penalised(self.solve, balance, penalty, self._beta)
+            solution = penalised(self.solve, balance, penalty, self._beta, self._inside)
+            self._inside = bool(abs(solution.multiplier[0]) < penalty)
+            return solution
         hard = self.solve(balance)
         if abs(float(hard.multiplier[0])) <= penalty:
             return hard
@@ -280,7 +283,9 @@ def _polish_rounds(free: int, steps: int) -> int:
     return min(max(rounds, 1 if free <= _CHEAP else 0), _MOST_ROUNDS)
 
 
-def penalised(solve: Callable[..., DualSolution], balance: Balance, penalty: float, beta: Array) -> DualSolution:
+def penalised(
+    solve: Callable[..., DualSolution], balance: Balance, penalty: float, beta: Array, inside: bool
+) -> DualSolution:
     """The optimum under λ|u| for one direction without the intercept: one solve as a rule, three at most.
 
     The dual is convex in t, which lies within [−λ, λ]. So t is ±λ exactly if u pulls it beyond that bound, and is
@@ -295,8 +300,10 @@ def penalised(solve: Callable[..., DualSolution], balance: Balance, penalty: flo
     penalty : float
         λ.
     beta : ndarray
-        The last coefficients, from which to guess whether t will be at a bound. Hard equality may be far from them,
-        and then takes many times as long to solve.
+        The last coefficients, from which to guess the bound that t may be at.
+    inside : bool
+        Whether t was inside its bounds the last time. Hard equality may be far from where we are, and then takes many
+        times as long to solve as a bound that turns out to be the wrong one.
     """
 
     def at(side: float) -> tuple[DualSolution, bool]:
@@ -305,7 +312,7 @@ def penalised(solve: Callable[..., DualSolution], balance: Balance, penalty: flo
         return solution, pull * side <= 0
 
     guess = -float(balance.cross[:, 0] @ beta) / max(float(balance.inner[0, 0]), 1e-300)
-    if abs(guess) >= penalty:
+    if not inside or abs(guess) >= penalty:
         solution, right = at(guess)
         if right:
             return solution
