@@ -12,7 +12,7 @@ import pytest
 
 from equirecourse.replication import replicate
 from equirecourse.replication._cells import QUICK, Cell, table1_cells, table2_cells
-from equirecourse.replication._markdown import real_gap_sentences, svm_table
+from equirecourse.replication._markdown import real_gap_sentences, real_gap_table, svm_table
 from equirecourse.replication._paper import TABLE_1, TABLE_2
 from equirecourse.replication._run import run_cell
 from equirecourse.replication._store import Store
@@ -161,7 +161,11 @@ def test_the_verdict_on_a_real_gap_follows_from_its_numbers():
         row |= {f"{side}_test_relative_gap": gap, f"{side}_test_acceptance": 0.5}
     table = summarise_real_gaps(pd.DataFrame([row]))
     assert table[["at_floor", "ratio_falls", "within_budget"]].to_numpy().all()
-    assert "within twice its floor by ours (0.200 to 0.010" in real_gap_sentences(pd.DataFrame([row]))[0]
+    sentence = real_gap_sentences(pd.DataFrame([row]))[0]
+    assert "brought to its floor by ours (0.200 to 0.010, floor 0.020; accuracy -0.5 points)" in sentence
+    nothing = {**row, "before_test_gap": 0.03}
+    assert "not below twice its floor by any method" in real_gap_sentences(pd.DataFrame([nothing]))[0]
+    assert real_gap_table(pd.DataFrame([nothing])).rows[0][-1] == "its plain model has no gap"
     undefined = summarise_real_gaps(pd.DataFrame([row, {**row, "after_test_gap": np.nan}]))
     assert np.isnan(undefined["after_test_gap"]).all()
     assert not undefined["at_floor"].any()

@@ -150,10 +150,8 @@ def real_gap_table(runs: pd.DataFrame) -> Table:
             [
                 f"{row['dataset']}, {row['group']}",
                 row["model"],
-                f"{row['before_test_gap']:.3f}",
-                f"{row['placebo_test_gap']:.3f}",
-                f"{row['after_test_gap']:.3f}",
-                f"{row['after_test_noise_floor']:.3f}",
+                *(_short(row[f"{side}_test_gap"]) for side in ("before", "placebo", "after")),
+                _short(row["after_test_noise_floor"]),
                 f"{row['before_test_relative_gap']:.2f} → {row['after_test_relative_gap']:.2f}",
                 f"{row['before_test_accuracy']:.3f} → {row['after_test_accuracy']:.3f}",
                 f"{row['before_test_acceptance']:.2f} → {row['after_test_acceptance']:.2f}",
@@ -171,8 +169,10 @@ def real_gap_table(runs: pd.DataFrame) -> Table:
 
 
 def _verdict(row: Any) -> str:
-    if np.isnan(row["after_test_gap"]):
+    if np.isnan(row["after_test_gap"]) or np.isnan(row["before_test_gap"]):
         return "undefined"
+    if not row["had_gap"]:
+        return "its plain model has no gap"
     words = "at its floor" if row["at_floor"] else "within twice its floor" if row["below_twice_floor"] else "gap left"
     if not row["ratio_falls"]:
         words += ", ratio does not fall"
@@ -184,12 +184,23 @@ def real_gap_sentences(runs: pd.DataFrame) -> list[str]:
     sentences = []
     for (dataset, group), some in summarise_real_gaps(runs).groupby(["dataset", "group"], sort=False):
         before = some["before_test_gap"].iloc[0]
-        good = some[(some["below_twice_floor"]) & some["ratio_falls"]]
-        parts = [
-            f"{row['model']} ({row['before_test_gap']:.3f} to {row['after_test_gap']:.3f}, floor "
-            f"{row['after_test_noise_floor']:.3f}; accuracy {100 * -row['price']:+.1f} points)"
-            for row in good.sort_values("after_test_gap").to_dict("records")
-        ]
-        what = "; ".join(parts) if parts else "no method"
-        sentences.append(f"{dataset}, {group} (plain logistic gap {before:.3f}): within twice its floor by {what}.")
+        good = some[some["had_gap"] & some["ratio_falls"] & some["below_twice_floor"]]
+        parts = []
+        for words, these in (
+            ("to its floor by", good[good["at_floor"]]),
+            ("to less than twice its floor by", good[~good["at_floor"]]),
+        ):
+            named = [
+                f"{row['model']} ({_short(row['before_test_gap'])} to {_short(row['after_test_gap'])}, floor "
+                f"{_short(row['after_test_noise_floor'])}; accuracy {-100 * row['price']:+.1f} points)"
+                for row in these.sort_values("price").to_dict("records")
+            ]
+            parts += [f"{words} {', '.join(named)}"] if named else []
+        what = "; ".join(parts) if parts else "not below twice its floor by any method"
+        sentences.append(f"{dataset}, {group} (plain logistic gap {before:.3f}): the held-out gap is brought {what}.")
     return sentences
+
+
+def _short(value: float) -> str:
+    """Three decimals, or two digits of what is smaller than that shows."""
+    return f"{value:.3f}" if value >= 0.01 else f"{value:.2g}"

@@ -89,6 +89,7 @@ def summarise_real_gaps(runs: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame({name: parts[name].agg("mean").where(parts[name].count() == parts.size()) for name in names})
     table = table.reset_index()
     table["splits"] = parts.size().to_numpy()
+    table["had_gap"] = table["before_test_gap"] > 2 * table["before_test_noise_floor"]
     table["price"] = table["before_test_accuracy"] - table["after_test_accuracy"]
     table["at_floor"] = table["after_test_gap"] <= table["after_test_noise_floor"]
     table["below_twice_floor"] = table["after_test_gap"] <= 2 * table["after_test_noise_floor"]

@@ -309,7 +309,7 @@ def penalised(
     def at(side: float) -> tuple[DualSolution, bool]:
         solution = solve(balance, multiplier=np.array([np.copysign(penalty, side)]))
         pull = float(solution.differences(balance)[0])
-        return solution, pull * side <= 0
+        return solution, pull * np.copysign(1.0, side) <= 0
 
     guess = -float(balance.cross[:, 0] @ beta) / max(float(balance.inner[0, 0]), 1e-300)
     if not inside or abs(guess) >= penalty:
