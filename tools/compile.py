@@ -12,17 +12,21 @@ import pandas as pd
 
 
 def linear_models() -> None:
-    """Knapsacks (costs that add up and largest costs) and the dual solver."""
+    """Knapsacks (costs that add up and largest costs) and the dual solver, in double and in single precision."""
     from sklearn.linear_model import LogisticRegression
 
     from equirecourse import ActionSet, EqualRecourseSVC, find_recourse
+    from equirecourse.solvers import KernelDual, gram_matrix
 
     X, y = people()
     actions = ActionSet.from_frame(X)
     model = LogisticRegression().fit(X, y)
     for norm in ("l1", "linf"):
         find_recourse(model, X.head(5), actions=actions, norm=norm)
-    EqualRecourseSVC().fit(X, y, sensitive_features=X["a"] > 0)
+    for kernel in ("rbf", "poly"):
+        EqualRecourseSVC(kernel=kernel).fit(X, y, sensitive_features=X["a"] > 0)
+    K = gram_matrix(X.to_numpy(), kernel="rbf", gamma=1.0, dtype=np.float32)
+    KernelDual(K, y, np.ones(len(y))).solve()
 
 
 def trees() -> None:

@@ -58,6 +58,7 @@ def _boxes(ax: Axes, runs: pd.DataFrame, name: str, *, counted: bool) -> None:
             colors.append(_SIDES[side])
     ax.set_xticks([0.5, 3.5], ["train", "test"])
     ax.set_xlim(-0.7, 4.7)
+    ax.margins(y=0.08)
     ax.tick_params(axis="x", length=0)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color="#EEEEEE")
@@ -72,6 +73,7 @@ def _boxes(ax: Axes, runs: pd.DataFrame, name: str, *, counted: bool) -> None:
         positions=[p for _, p, _ in drawn],
         widths=0.75,
         showfliers=False,
+        manage_ticks=False,
         showmeans=True,
         patch_artist=True,
         medianprops={"color": MEDIAN_COLOR, "linewidth": 2},
