@@ -59,7 +59,7 @@ class Rows:
     @property
     def size(self) -> int:
         """Numbers in the largest table of one person."""
-        return min(len(self.Z), self.Z.shape[1]) ** 2
+        return int(min(len(self.Z), self.Z.shape[1])) ** 2
 
     def weights(self, people: Array, width: float) -> Array:
         """Exponential kernel of the Euclidean distance; the nearest row of each person has weight 1.
