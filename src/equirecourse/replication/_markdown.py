@@ -33,7 +33,7 @@ class Table:
 
     def markdown(self) -> str:
         """As Markdown."""
-        lines = [f"### {self.title}", "", "| " + " | ".join(self.columns) + " |"]
+        lines = [f"## {self.title}", "", "| " + " | ".join(self.columns) + " |"]
         lines.append("|" + "|".join("---" if place < 2 else "--:" for place in range(len(self.columns))) + "|")
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         return "\n".join([*lines, "", *([self.note, ""] if self.note else [])])

@@ -63,7 +63,7 @@ class Replication:
     def markdown(self) -> str:
         """All tables and sentences as Markdown."""
         listed = "\n".join(f"* {sentence}" for sentence in self.sentences)
-        head = f"### What closes a real gap\n\n{listed}\n\n" if self.sentences else ""
+        head = f"## What closes a real gap\n\n{listed}\n\n" if self.sentences else ""
         return head + markdown(self.tables)
 
 
