@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import dask
 import dask.dataframe as dd
@@ -32,8 +33,15 @@ pytestmark = [
 ]
 
 
+@pytest.fixture
+def client(cluster):
+    """The cluster with both of its workers: where only one is left, joblib runs everything in this process."""
+    cluster.wait_for_workers(2, timeout=60)
+    return cluster
+
+
 @pytest.fixture(scope="module")
-def client():
+def cluster():
     with (
         warnings.catch_warnings(),
         dask.config.set(
@@ -71,6 +79,18 @@ def leave_a_sign(folder, part):
     time.sleep(0.1)
 
 
+class Sign(NamedTuple):
+    """Who began which part, and when."""
+
+    part: int
+    process: int
+    when: int
+
+
+def signs_in(folder):
+    return [Sign(*map(int, path.name.split("-"))) for path in Path(folder).iterdir()]
+
+
 @pytest.fixture(scope="module")
 def model():
     people = people_of(99, 2000)
@@ -84,31 +104,32 @@ def asked():
 
 
 class Killer(threading.Thread):
-    """Kill a worker as soon as it has begun a part and others have been done."""
+    """Kill a worker of the cluster as soon as it has begun a part and others have been done."""
 
-    def __init__(self, folder, begun):
+    def __init__(self, client, folder, begun):
         super().__init__(daemon=True)
+        self.workers = set(client.run(os.getpid).values())
         self.folder, self.begun, self.killed = Path(folder), begun, None
 
     def run(self):
         end = time.monotonic() + 60
         while time.monotonic() < end and self.killed is None:
-            signs = [path.name.split("-") for path in self.folder.iterdir()]
+            # The process that asks may leave signs as well, and it must not be killed.
+            signs = [sign for sign in signs_in(self.folder) if sign.process in self.workers]
             if len(signs) >= self.begun:
-                newest = max(signs, key=lambda sign: int(sign[2]))
-                self.killed = int(newest[1])
+                self.killed = max(signs, key=lambda sign: sign.when).process
                 os.kill(self.killed, signal.SIGKILL)
             time.sleep(0.005)
 
 
 def test_a_killed_worker_changes_no_number(client, model, asked, tmp_path):
     expected = audit_partitions(model, dd.from_map(people_of, range(PARTS)), **asked)
-    killer = Killer(tmp_path, begun=PARTS // 2)
+    killer = Killer(client, tmp_path, begun=PARTS // 2)
     killer.start()
     found = audit_partitions(model, dd.from_map(slow_people_of, range(PARTS), folder=str(tmp_path)), **asked)
     killer.join(60)
-    signs = [path.name.split("-") for path in tmp_path.iterdir()]
-    assert killer.killed in {int(sign[1]) for sign in signs}
+    signs = signs_in(tmp_path)
+    assert killer.killed in {sign.process for sign in signs}
     # Parts were read again: those of the worker that is gone.
     assert len(signs) > PARTS + 1
     assert found.document == expected.document
@@ -136,7 +157,7 @@ def test_a_killed_worker_of_joblibs_backend_changes_no_number(client, model, ask
     expected = audit_partitions(model, tmp_path / "people", **asked)
     slow = SlowModel().fit(people_of(99, 2000)[FEATURES], people_of(99, 2000)["decision"])
     slow.folder = str(tmp_path / "signs")
-    killer = Killer(tmp_path / "signs", begun=6)
+    killer = Killer(client, tmp_path / "signs", begun=6)
     killer.start()
     with joblib.parallel_config("dask"):
         found = audit_partitions(slow, tmp_path / "people", n_jobs=-1, **asked)
