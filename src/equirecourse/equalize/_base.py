@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from equirecourse._validation import Groups, check_finite, check_groups, check_labels, favorable_index, split_features
 from equirecourse.equalize._contrasts import Contrasts
+from equirecourse.equalize._head_start import LinearScore, head_start
 from equirecourse.equalize._penalty import fit_bound, fit_penalty
 from equirecourse.equalize._rounds import Round, RoundFit, Rounds, Setting, check_plain, look, run_rounds
 
@@ -46,6 +47,18 @@ class FitData:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
+    def part(self, rows: NDArray[np.intp], weight: float) -> FitData:
+        """Some of the people, each counted ``weight`` times."""
+        return self.replace(
+            X=self.X[rows],
+            labels=self.labels[rows],
+            y=self.y[rows],
+            sample_weight=weight * self.sample_weight[rows],
+            weighted=True,
+            partitions=tuple(dataclasses.replace(groups, codes=groups.codes[rows]) for groups in self.partitions),
+            rows=self.rows[rows],
+        )
+
 
 class Problem(Protocol):
     """A training set ready to be fitted again and again, for other contrasts and other stiffnesses."""
@@ -58,6 +71,12 @@ class Problem(Protocol):
     def fit(self, contrasts: Contrasts | None) -> RoundFit: ...
 
     def natural_stiffness(self, contrasts: Contrasts) -> float: ...
+
+    def part(self, rows: NDArray[np.intp], weight: float) -> Problem | None:
+        """The same problem for some of the people, each counted ``weight`` times; None where that is no help."""
+
+    def carry_over(self, fit: Any, part: Any) -> LinearScore:
+        """What a fit of a part says of everybody."""
 
 
 class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -115,7 +134,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         before = dict(self.__dict__)
         try:
             problem = self._open(X, y, sensitive_features, sample_weight)
-            rounds = self._run_rounds(problem.fit, problem.data) if problem.data.partitions else None
+            rounds = self._run_rounds(problem, problem.fit) if problem.data.partitions else None
             self._store(problem, rounds.chosen.fit if rounds is not None else problem.fit(None))
             self._store_common(problem.data, rounds)
         except BaseException:
@@ -170,7 +189,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             # What the checks found out about the data: the number and the names of its features.
             model.__dict__.update({k: v for k, v in opened.__dict__.items() if k.endswith("_in_")})
             problem.model = model
-            rounds = model._run_rounds(lambda found: plain if found is None else problem.fit(found), problem.data)
+            rounds = model._run_rounds(problem, lambda found: plain if found is None else problem.fit(found))
             model._store(problem, rounds.chosen.fit)
             model._store_common(problem.data, rounds)
         return models
@@ -299,21 +318,21 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             ties_rejected=data.sign > 0,
         )
 
-    def _run_rounds(self, fit_contrasts: Callable[[Contrasts | None], RoundFit], data: FitData) -> Rounds:
-        bound = self.difference_bound
+    def _run_rounds(self, problem: Problem, fit_contrasts: Callable[[Contrasts | None], RoundFit]) -> Rounds:
+        bound, setting = self.difference_bound, self._setting(problem.data)
 
         def satisfied(one: Round) -> bool:
             return self.recourse_penalty == 0 or (bound is not None and bound > 0 and one.gap <= bound)
 
-        hard = np.isinf(self.recourse_penalty) and bound is None
         return run_rounds(
             fit_contrasts,
-            self._setting(data),
+            setting,
             max_rounds=self.max_rounds,
             on_cycle=self.on_cycle,
-            hard=hard,
+            hard=np.isinf(self.recourse_penalty) and bound is None,
             tol=self.balance_tol,
             satisfied=satisfied,
+            begin=partial(head_start, problem, self._setting, self.max_rounds),
         )
 
     def _fit_under_penalty(self, problem: Problem, contrasts: Contrasts, tol: float) -> Any:

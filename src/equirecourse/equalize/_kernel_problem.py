@@ -14,6 +14,7 @@ from equirecourse.equalize._approximation import FourierMap, NystroemMap
 from equirecourse.equalize._base import FitData
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._deflated import InteriorPointDual, LibsvmDual, LinearGram
+from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._memory import available_bytes
 from equirecourse.solvers import KERNELS, Balance, DualSolution, KernelDual, ReferenceDual, gram_matrix, times_rows
 
@@ -162,6 +163,29 @@ class KernelProblem:
             cross = between @ S
         inner = S.T @ (cross if self.scaled is None else within @ S)
         return Balance(np.asarray(cross), np.asarray((inner + inner.T) / 2), contrasts.sums, directions)
+
+    def part(self, rows: NDArray[np.intp], weight: float) -> KernelProblem | None:
+        """The same problem for some of the people, each counted ``weight`` times, where scores are linear."""
+        if not self.linear:
+            return None
+        scaled = None if self.scaled is None else self.scaled[rows]
+        data = self.data.part(rows, weight)
+        return KernelProblem(
+            self.model, data, self.kernel, self.gamma, scaled, linear=True, feature_map=self.feature_map
+        )
+
+    def carry_over(self, fit: KernelFit, part: KernelProblem) -> LinearScore:
+        """What a fit of a part says of everybody."""
+        if isinstance(self.dual, InteriorPointDual) and isinstance(part.dual, InteriorPointDual):
+            self.dual.svm.expect(part.dual.svm)
+        coef = part.data.X.T @ fit.solution.beta
+        if fit.contrasts is not None:
+            points = part.data.X if part.scaled is None else part.scaled
+            coef = coef + points.T @ (fit.contrasts.weights @ fit.solution.multiplier)
+        scores = np.asarray(self.data.X @ coef) + fit.solution.intercept
+        if self.scaled is None:
+            return LinearScore(scores, scores, fit.norm)
+        return LinearScore(scores, np.asarray(self.scaled @ coef) + fit.solution.intercept, fit.norm)
 
     def fit(self, contrasts: Contrasts | None) -> KernelFit:
         """Fit for the given contrasts, under the model's penalty or bound."""

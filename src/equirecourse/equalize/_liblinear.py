@@ -62,3 +62,8 @@ class ExactLinearSVC:
         learner.coef_, learner.intercept_ = found.coef[None, :], np.array([found.constant])
         learner.n_iter_ = max(found.n_iter, 1)
         return found
+
+    def expect(self, part: ExactLinearSVC) -> None:
+        """Begin the next fit where that of a part of the people has ended."""
+        if isinstance(self.svm, LinearSVM) and isinstance(part.svm, LinearSVM):
+            self.svm.expect(part.svm)

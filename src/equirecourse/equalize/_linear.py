@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from equirecourse.equalize._base import EqualRecourseEstimator, FitData
 from equirecourse.equalize._contrasts import Contrasts
+from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._liblinear import ExactLinearSVC, can_solve
 from equirecourse.equalize._projection import Projection
 from equirecourse.exceptions import ConvergenceWarning
@@ -283,6 +284,19 @@ class _LinearProblem:
         """About where the penalty weighs as much as a loss of one unit per person."""
         Z = self.data.X.T @ contrasts.weights
         return len(self.data.y) / max(float((np.asarray(Z) ** 2).sum() + (contrasts.sums**2).sum()), 1e-300)
+
+    def part(self, rows: NDArray[np.intp], weight: float) -> _LinearProblem | None:
+        """The same problem for some of the people, each counted ``weight`` times, where the learner can count."""
+        if not has_fit_parameter(self.model.estimator, "sample_weight"):
+            return None
+        return _LinearProblem(self.model, self.data.part(rows, weight))
+
+    def carry_over(self, fit: _LinearFit, part: _LinearProblem) -> LinearScore:
+        """What a fit of a part says of everybody."""
+        if self.exact is not None and part.exact is not None:
+            self.exact.expect(part.exact)
+        scores = self.data.sign * (np.asarray(self.data.X @ fit.coef) + fit.intercept)
+        return LinearScore(scores, scores, fit.norm)
 
     def fit(self, contrasts: Contrasts | None) -> _LinearFit:
         """Fit for the given contrasts, under the model's penalty or bound."""

@@ -20,11 +20,21 @@ from equirecourse._validation import Groups
 from equirecourse.equalize._contrasts import Contrasts, build_contrasts, group_means
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 
-__all__ = ["Round", "RoundFit", "Rounds", "Setting", "check_plain", "hardly_anybody", "look", "run_rounds"]
+__all__ = [
+    "MANY_PEOPLE",
+    "Round",
+    "RoundFit",
+    "Rounds",
+    "Setting",
+    "check_plain",
+    "hardly_anybody",
+    "look",
+    "run_rounds",
+]
 
 Array = NDArray[np.float64]
 
-_MANY_PEOPLE = 100_000
+MANY_PEOPLE = 100_000
 _SETTLED = 1e-3  # share of many people whose decisions may still change once the gap is zero
 
 
@@ -159,6 +169,7 @@ def run_rounds(
     hard: bool,
     tol: float,
     satisfied: Callable[[Round], bool],
+    begin: Callable[[], Round | None] = lambda: None,
 ) -> Rounds:
     """Fit, look who is rejected, balance those, and again.
 
@@ -178,6 +189,8 @@ def run_rounds(
         Relative imbalance that counts as zero when the loop has failed to end.
     satisfied : callable
         Whether a round is all that was asked for, even if the next one would differ: a bound that it keeps to.
+    begin : callable
+        Returns a guess whose rejected people are balanced first, or None for those of the plain model.
     """
     plain = look(setting, 0, "plain", fit_contrasts(None), None, None)
     if satisfied(plain):
@@ -199,6 +212,9 @@ def run_rounds(
         last = history[-1]
         earlier = [r.own for r in history[-setting.memory : -1]]
         contrasts = last.own.joined_with(earlier) if earlier else last.own
+        guess = begin() if number == 1 else None
+        if guess is not None and len(guess.own) == len(plain.own):
+            contrasts = guess.own
         current = look(setting, number, "rejected", fit_contrasts(contrasts), contrasts, last)
         history.append(current)
         state = current.own.weights.tobytes()
@@ -290,7 +306,7 @@ def _search_between(
 
 def hardly_anybody(changed: int, people: int) -> bool:
     """Whether so few of many people's decisions changed that the rounds are over; of few people's, none may."""
-    return people >= _MANY_PEOPLE and changed < _SETTLED * people
+    return people >= MANY_PEOPLE and changed < _SETTLED * people
 
 
 def _built_on(one: Round) -> Contrasts:

@@ -17,7 +17,7 @@ from equirecourse.solvers._dual import (
 )
 from equirecourse.solvers._gram import KERNELS, gram_matrix
 from equirecourse.solvers._interior_point import minimise_linear
-from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM
+from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM, one_in_eight
 from equirecourse.solvers._qp import ReferenceDual
 from equirecourse.solvers._smo import times_rows
 from equirecourse.solvers._squared_hinge import SquaredHingeSVM
@@ -34,6 +34,7 @@ __all__ = [
     "gram_matrix",
     "intercept_from",
     "minimise_linear",
+    "one_in_eight",
     "penalised",
     "polish",
     "stiffness_matrix",

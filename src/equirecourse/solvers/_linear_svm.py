@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from equirecourse.solvers._dual import intercept_from, polish
 from equirecourse.solvers._interior_point import minimise_linear
 
-__all__ = ["LinearSVM", "LinearSolution"]
+__all__ = ["LinearSVM", "LinearSolution", "one_in_eight"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -34,9 +34,10 @@ Rows = NDArray[np.intp]
 _SMALL = 4000  # people whom the interior point takes all at once
 _PART = 8  # a rough model is that of one person in so many
 _FEWEST = 0.01  # a working set of so small a share of the people costs no more than one more pass over everybody
-_BAND = 2.0  # the people near the margin are within so many standard errors of the rough model
+_BAND = 1.5  # the people near the margin are within so many standard errors of the rough model
 _MOST_TURNS = 30  # past which everybody is solved for at once
 _UNKNOWN_SHARE = 0.15  # of what another balance changes, after the guess from few people
+_UNKNOWN_SHARE_EXPECTED = 0.08  # the same after the model of one in eight: more people, less noise
 _WIDER = 2.0  # the next band, when the last one was too narrow to help
 _NARROWER = 4.0  # a turn leaves few people wrong, and the next needs but those and the nearest
 _ROUGHLY = 0.2  # tolerance of a rough model
@@ -83,6 +84,15 @@ class _Reduced:
     n_iter: int
 
 
+def one_in_eight(n: int) -> Rows:
+    """The people whose model is the first, rough, one of everybody; the same for everyone who asks."""
+    return np.sort(_order_of(n)[: n // _PART])
+
+
+def _order_of(n: int) -> Rows:
+    return np.random.default_rng(0).permutation(n)
+
+
 class LinearSVM:
     """One training set, solved again and again for other balances.
 
@@ -123,6 +133,7 @@ class LinearSVM:
         self._order: Rows | None = None
         self._levels: dict[int, _Rough] = {}
         self._last: LinearSolution | None = None
+        self._expected: LinearSolution | None = None
         self._pull = np.zeros(X.shape[1] + (self.scaling > 0))
 
     def solve(self, shrink: Array | None = None, *, pull: Array | None = None, screen: bool = True) -> LinearSolution:
@@ -131,30 +142,43 @@ class LinearSVM:
         self._pull = np.zeros(self.X.shape[1] + (self.scaling > 0)) if pull is None else pull
         if not screen or n <= _SMALL:
             return self._at_once(shrink, 0)
-        # What another balance changes in the model of everybody is much what it changes in a model of few.
-        few = n // _PART**2
-        again = few > _SMALL and few in self._levels
-        before = self._levels.get(few)
-        rough = self._rough(shrink, few if again else n // _PART)
+        few = n // _PART**2 if n // _PART**2 > _SMALL else n // _PART
+        before, share = self._levels.get(few), _UNKNOWN_SHARE
+        known = before is not None and self._last is not None
+        rough: _Rough | None
+        if self._expected is not None and known and n // _PART in self._levels:
+            before, share = self._levels[n // _PART], _UNKNOWN_SHARE_EXPECTED
+            rough = _Rough(self._expected.direction, self._expected.intercept, before.error, 0)
+            if few < n // _PART:  # for the next balance
+                self._rough(shrink, few)
+            self._levels[n // _PART] = rough
+        else:
+            rough = self._rough(shrink, few if known else n // _PART)
+        self._expected = None
         if rough is None:
             return self._at_once(shrink, 0)
-        if again and before is not None and self._last is not None:
+        if before is not None and self._last is not None:
+            # What another balance changes in the model of everybody is much what it changes in a model of few.
             direction = self._last.direction + (rough.direction - before.direction)
             b = self._last.intercept + (rough.intercept - before.intercept)
             coef, constant = self._model(direction, b, shrink)
             sample = self._sample()
             moved = self.X[sample] @ coef + constant - self._last.scores[sample]
-            rough = _Rough(direction, b, _UNKNOWN_SHARE * float(np.sqrt(np.mean(moved**2))), rough.n_iter)
+            rough = _Rough(direction, b, share * float(np.sqrt(np.mean(moved**2))), rough.n_iter)
         found = self._screened(rough, shrink)
         self._last = found
         return found
+
+    def expect(self, part: LinearSVM) -> None:
+        """Begin the next solve where ``part``, the same problem for ``one_in_eight``, has ended."""
+        self._expected = part._last
 
     # --- the people near the margin ----------------------------------------------------------------------------------
 
     def _rough(self, shrink: Array | None, most: int) -> _Rough | None:
         """The model of ``most`` of the people, from that of an eighth of those, and so on."""
         if self._order is None:
-            self._order = np.random.default_rng(0).permutation(len(self.y))
+            self._order = _order_of(len(self.y))
         sizes = [most]
         while sizes[-1] > _SMALL:
             sizes.append(sizes[-1] // _PART)
