@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._deflated import InteriorPointDual, LibsvmDual, LinearGram
 from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._memory import available_bytes
+from equirecourse.equalize._polynomial import MonomialDual, monomials, monomials_are_worth_it
 from equirecourse.solvers import KERNELS, Balance, DualSolution, KernelDual, ReferenceDual, gram_matrix, times_rows
 
 if TYPE_CHECKING:
@@ -83,15 +85,17 @@ class KernelProblem:
         self.C = model.C * data.sample_weight
         self.scaled, self.linear, self.feature_map = scaled, linear, feature_map
         self.solver = self._choose_solver()
-        gram: Any = LinearGram(data.X) if self.solver in ("ipm", "libsvm") and linear else self._gram()
-        self.K = gram
         self.dual: Any
-        if self.solver == "qp":
+        options: dict[str, Any] = {"tol": model.tol, "max_iter": model.max_iter}
+        if self.solver == "monomials":
+            features = monomials(data.X, degree=model.degree, gamma=gamma, coef0=model.coef0)
+            self.dual = MonomialDual(features, lambda: self.K, data.y, self.C, **options)
+        elif self.solver == "qp":
             # CVXOPT's tolerance is one of the objective, ours one of its slope: decisions need the finer one.
-            self.dual = ReferenceDual(gram, data.y, self.C, tol=max(1e-4 * model.tol, 1e-12))
+            self.dual = ReferenceDual(self.K, data.y, self.C, tol=max(1e-4 * model.tol, 1e-12))
         else:
             duals: dict[str, Any] = {"smo": KernelDual, "ipm": InteriorPointDual, "libsvm": LibsvmDual}
-            self.dual = duals[self.solver](gram, data.y, self.C, tol=model.tol, max_iter=model.max_iter)
+            self.dual = duals[self.solver](self.K, data.y, self.C, **options)
         self._at_balance: tuple[Any, Any] | None = None
         self._latest: tuple[Contrasts, Balance] | None = None
 
@@ -102,19 +106,39 @@ class KernelProblem:
         if model.solver != "auto":
             return model.solver
         if not self.linear or (model.normalize == "group" and self.data.partitions):
-            return "smo"
+            return "monomials" if self._takes_monomials() else "smo"
         if n_features <= _FEW_FEATURES or model.approximation is not None:
             return "ipm"
         # Without the kernel matrix, which the pair steps need; but it cannot take λ‖u‖ in one go.
         one_solve = np.isinf(model.recourse_penalty) and model.difference_bound is None
         return "libsvm" if one_solve and n > _FEW_PEOPLE else "smo"
 
+    def _takes_monomials(self) -> bool:
+        """Whether the kernel is a polynomial one with so few monomials that they serve the plain model better."""
+        model, X = self.model, self.data.X
+        if (
+            model.kernel != "poly"
+            or model.approximation is not None
+            or sparse.issparse(X)
+            or model.normalize == "group"
+        ):
+            return False
+        inner_product = self.gamma > 0 and model.coef0 >= 0 and model.degree >= 1
+        return inner_product and monomials_are_worth_it(X.shape, model.degree, model.coef0, float(self.C.sum()))
+
+    @cached_property
+    def K(self) -> Any:  # noqa: N802 - its name in the mathematics
+        """The kernel matrix, or an operator in its place; made when somebody needs it."""
+        if self.solver in ("ipm", "libsvm") and self.linear:
+            return LinearGram(self.data.X)
+        return self._gram()
+
     def _gram(self) -> Any:
         """The kernel matrix, in single precision where there are many people and the solver takes it."""
         X, model = self.data.X, self.model
         n = len(self.data.y)
         by_strips = model.kernel in KERNELS and model.approximation is None and not sparse.issparse(X)
-        single = by_strips and self.solver == "smo" and n > _DOUBLE_PRECISION
+        single = by_strips and self.solver in ("smo", "monomials") and n > _DOUBLE_PRECISION
         self._check_memory(n, 4 if single else 8)
         if by_strips:
             parameters: dict[str, Any] = {"gamma": self.gamma, "degree": model.degree, "coef0": model.coef0}
@@ -123,7 +147,7 @@ class KernelProblem:
 
     def _check_memory(self, n: int, itemsize: int) -> None:
         """Refuse a problem whose matrices do not fit, before any of them is begun."""
-        copies = {"smo": 1, "libsvm": 3, "qp": 4}[self.solver]  # LIBSVM and CVXOPT make their own
+        copies = {"smo": 1, "monomials": 1, "libsvm": 3, "qp": 4}[self.solver]  # LIBSVM and CVXOPT make their own
         copies += self.solver == "smo" and self.model.normalize == "group" and bool(self.data.partitions)
         needed = n * n * (itemsize * copies + (16 if self.scaled is not None else 0))
         limit = _MOST_GRAM_BYTES if _MOST_GRAM_BYTES is not None else int(_SHARE_OF_MEMORY * available_bytes())
@@ -205,7 +229,7 @@ class KernelProblem:
         """Whether the solver takes λ‖u‖ as it is, without a search for the stiffness."""
         model = self.model
         wanted = model.difference_bound is None and model.penalty == "absolute" and 0 < model.recourse_penalty < np.inf
-        return wanted and (self.solver == "qp" or (self.solver in ("smo", "ipm") and len(contrasts) == 1))
+        return wanted and (self.solver == "qp" or (self.solver in ("smo", "ipm", "monomials") and len(contrasts) == 1))
 
     def fit_at(self, contrasts: Contrasts | None, stiffness: float) -> KernelFit:
         """Fit under the squared penalty of the given stiffness."""

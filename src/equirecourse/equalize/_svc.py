@@ -353,7 +353,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         violation, steps = fit.solution.violation, fit.solution.n_iter
         # Rounding errors may keep a tiny tolerance out of reach; that is worth a word only if it shows. LIBSVM, in
         # single precision, is taken at its word.
-        stalled = problem.solver in ("smo", "ipm") and violation > _VISIBLE_VIOLATION
+        stalled = problem.solver in ("smo", "ipm", "monomials") and violation > _VISIBLE_VIOLATION
         if violation > self.tol and (steps >= self.max_iter or stalled):
             warnings.warn(
                 f"The solver stopped after {steps:,} steps (max_iter={self.max_iter:,}) with a violation of "

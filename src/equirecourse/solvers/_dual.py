@@ -174,6 +174,10 @@ class KernelDual:
         self._extended: Any = None
         self._inside = False  # whether the multiplier of the last penalty was inside its bounds
 
+    def start_from(self, solution: DualSolution) -> None:
+        """Begin the next solve at a solution that was found elsewhere."""
+        self._beta, self._gram_beta = solution.beta, solution.gram_beta
+
     def solve(
         self, balance: Balance | None = None, *, stiffness: float = np.inf, multiplier: Array | None = None
     ) -> DualSolution:
