@@ -283,11 +283,13 @@ def _fold(
 def _judge(model: Any, held_out: Any, test: NDArray[np.intp], *, transformed: bool) -> dict[str, Any]:
     found = boundary_costs(model, held_out)
     space = "transformed" if transformed and found.space == "input" else found.space
+    # What predict says, without asking a kernel once more.
+    unfavorable = model.classes_[0] if model.classes_[1] == model.favorable_label_ else model.classes_[1]
     return {
         "test": test,
         "costs": found.costs,
         "rejected": found.rejected,
-        "predicted": model.predict(held_out),
+        "predicted": np.where(found.rejected, unfavorable, model.favorable_label_),
         "scores": model.decision_function(held_out),
         "converged": model.converged_,
         "space": space,
@@ -309,6 +311,9 @@ def _summarise(
             n_permutations=n_permutations,
             random_state=seed,
         )
+        groups = codes.to_numpy()[test]
+        present = np.unique(groups)
+        costs = part["costs"][part["rejected"] & np.isfinite(part["costs"])]
         folds.append(
             {
                 "gap": frame.gap,
@@ -316,12 +321,12 @@ def _summarise(
                 "gap_high": frame.interval.high,
                 "noise_floor": frame.noise_floor,
                 "relative_gap": frame.relative_gap,
-                "mean_cost": float(frame.overall["mean"]),
+                "mean_cost": float(costs.mean()) if len(costs) else np.nan,
                 "accuracy": float(right.mean()),
                 "balanced_accuracy": float(np.mean([right[y[test] == label].mean() for label in np.unique(y)])),
                 "auc": float(roc_auc_score(y[test], part["scores"])),
                 "acceptance": float(1 - part["rejected"].mean()),
-                "rejected": int(frame.by_group["rejected"].min()),
+                "rejected": int(np.bincount(groups[part["rejected"]], minlength=groups.max() + 1)[present].min()),
                 "converged": float(part["converged"]),
             }
         )

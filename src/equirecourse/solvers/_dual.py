@@ -260,7 +260,10 @@ class KernelDual:
             left = self.max_iter - steps
             beta, more, gram_beta = solve_pairs(K, A, B, p, lower, upper, beta, gram_beta, tol=stage, max_iter=left)
             steps += more
-            rounds = _polish_rounds(int(((beta > lower) & (beta < upper)).sum()), steps)
+            free = int(((beta > lower) & (beta < upper)).sum())
+            rounds = _polish_rounds(free, steps)
+            if stage <= self.tol and free > _CHEAP:  # a shortcut to the tolerance, which is reached
+                rounds = 0
 
             # Only few coefficients move: their rows tell how the product with the kernel matrix changes.
             def gradient(moved: Array, at: Array = beta, known: Array = gram_beta) -> Array:

@@ -34,7 +34,7 @@ _STEPS_BETWEEN_LOOKS = 1000
 _STEPS_BETWEEN_FRESH_GRADIENTS = 500_000
 _SMALL = 200  # people below which leaving some out saves nothing
 _WORTH_A_COPY = 0.7  # share of the people above which leaving the others out saves nothing
-_WORKING, _PER_FREE = 256, 1.5  # size of a working set: at least, and for each free coefficient
+_WORKING, _PER_FREE = 128, 1.5  # size of a working set: at least, and for each free coefficient
 _LEFT_OVER = 0.3  # share of the violation at which a working set that leaves violators out is given up
 
 
