@@ -10,7 +10,7 @@ import scipy
 import sklearn
 
 import equirecourse
-from benchmarks import black_boxes, real_gaps, recourse, scale, speed, streaming
+from benchmarks import black_boxes, real_gaps, recourse, scale, scaling, speed, streaming
 
 BENCHMARKS = {
     "speed": speed.main,
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "real-gaps": real_gaps.main,
     "black-boxes": black_boxes.main,
     "scale": scale.main,
+    "scaling": scaling.main,
     "streaming": streaming.main,
 }
 

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "recourse": "HiGHS ÷ ours",
     "real-gaps": "gap of the mark",
     "black-boxes": "Spearman of surrogate",
+    "scaling": "one fit after another",
 }
 
 

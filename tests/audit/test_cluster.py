@@ -122,6 +122,23 @@ class Killer(threading.Thread):
             time.sleep(0.005)
 
 
+class KillerOfTheBusy(threading.Thread):
+    """Kill a worker of the cluster as soon as the scheduler has given it something to do."""
+
+    def __init__(self, client):
+        super().__init__(daemon=True)
+        self.client, self.processes, self.killed = client, client.run(os.getpid), None
+
+    def run(self):
+        end = time.monotonic() + 60
+        while time.monotonic() < end and self.killed is None:
+            busy = [worker for worker, tasks in self.client.processing().items() if tasks]
+            if busy:
+                self.killed = self.processes[busy[0]]
+                os.kill(self.killed, signal.SIGKILL)
+            time.sleep(0.005)
+
+
 def test_a_killed_worker_changes_no_number(client, model, asked, tmp_path):
     expected = audit_partitions(model, dd.from_map(people_of, range(PARTS)), **asked)
     killer = Killer(client, tmp_path, begun=PARTS // 2)
@@ -177,7 +194,7 @@ def test_a_folder_of_parquet_over_joblibs_dask_backend(client, model, asked, tmp
 
 
 @pytest.mark.parametrize("method", ["auto", "milp", "surrogate"])
-def test_a_forest_over_joblibs_dask_backend(client, method):
+def test_recourse_over_joblibs_dask_backend_also_when_a_worker_is_killed(client, method):
     people = people_of(1, 600)
     size = {"n_estimators": 2, "max_depth": 2} if method == "milp" else {"n_estimators": 8, "max_depth": 4}
     forest = RandomForestClassifier(**size, random_state=0).fit(people[FEATURES], people["decision"])
@@ -185,9 +202,15 @@ def test_a_forest_over_joblibs_dask_backend(client, method):
     asked = people[FEATURES][:40] if method == "milp" else people[FEATURES]
     expected = find_recourse(forest, asked, **given)
     before = tasks_done(client)
+    killer = KillerOfTheBusy(client) if method == "milp" else None  # whose tasks take long enough
+    if killer is not None:
+        killer.start()
     with joblib.parallel_config("dask"):
         found = find_recourse(forest, asked, n_jobs=-1, **given)
     assert tasks_done(client) > before
+    if killer is not None:
+        killer.join(60)
+        assert killer.killed is not None
     # Surrogates are least squares, whose last digit depends on where in memory their rows lie.
     np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-12 if method == "surrogate" else 0)
     np.testing.assert_array_equal(found.status, expected.status)

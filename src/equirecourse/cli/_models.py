@@ -28,7 +28,8 @@ def logistic(X: pd.DataFrame, favorable: Any, **equalizer: Any) -> Pipeline:
     columns = make_column_transformer(
         (label, make_column_selector(dtype_include="category")), (number, make_column_selector(dtype_include="number"))
     )
-    learner = LogisticRegression(class_weight="balanced", max_iter=1000)
+    # Newton steps in a few dozen columns get to the optimum in a tenth of the time of the default solver.
+    learner = LogisticRegression(class_weight="balanced", solver="newton-cholesky", max_iter=1000)
     model = EqualRecourseLinear(learner, favorable_label=favorable, **equalizer)
     return Pipeline([("columns", columns), ("model", model)])
 

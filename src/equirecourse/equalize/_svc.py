@@ -79,7 +79,8 @@ class EqualRecourseSVC(EqualRecourseEstimator):
     solver : {"auto", "smo", "ipm", "libsvm", "qp"}, default="auto"
         "smo" takes the balance out of the kernel inside the solver, "libsvm" before it; "ipm" is an interior point for
         a linear kernel, and "qp" the paper's dense quadratic program through CVXOPT, for reference. All find the same
-        optimum. "auto" is "ipm" for a linear kernel with few features, "smo" for other kernels.
+        optimum. "auto" is "ipm" for a linear kernel with few features and "smo" for other kernels; a polynomial kernel
+        of few monomials, with many people and a large C, starts from an interior point in those.
     max_rounds : int, default=10
         Most rounds over the rejected set after the plain one.
     memory : int, default=1
