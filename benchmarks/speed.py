@@ -43,7 +43,7 @@ def main(quick: bool = False) -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     X, y, sex = credit(300)
     EqualRecourseSVC().fit(X, y, sensitive_features=sex)  # compiles the solver once
-    sizes = (1000,) if quick else (1000, 4000, 10_000)
+    sizes = (300,) if quick else (1000, 4000, 10_000)
     _against_svc(sizes)
     for n in sizes[:2]:
         _all_rounds(n)

@@ -134,7 +134,7 @@ LEARNERS = {
     "balanced": LogisticRegression(class_weight="balanced"),
     "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
     "ada": AdaBoostClassifier(n_estimators=12, random_state=0),
-    "forest": RandomForestClassifier(20, max_depth=4, random_state=0),
+    "forest": RandomForestClassifier(10, max_depth=4, random_state=0),
 }
 
 
@@ -231,9 +231,9 @@ def test_columns_of_text_through_a_pipeline():
     learner = make_pipeline(steps, HistGradientBoostingClassifier(max_iter=8, max_depth=3, random_state=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PlainModelWarning)
-        model = RecourseReweighting(learner, max_trials=1, max_people=10).fit(X, y, sensitive_features=group)
+        model = RecourseReweighting(learner, max_trials=1, max_people=5).fit(X, y, sensitive_features=group)
     assert set(model.predict(X)) == {"yes", "no"}
-    assert find_recourse(model, X.head(20), actions=ActionSet.free(X)).method == "trees"
+    assert find_recourse(model, X.head(5), actions=ActionSet.free(X)).method == "trees"
 
 
 def test_recourse_looks_through_it_and_it_works_in_a_search():
@@ -253,7 +253,7 @@ def test_recourse_looks_through_it_and_it_works_in_a_search():
 def test_the_same_seed_gives_the_same_model():
     X, y, group = make_gap(900)
     one, two = (
-        RecourseReweighting(RandomForestClassifier(10, max_depth=3, random_state=1), max_trials=3, max_people=30).fit(
+        RecourseReweighting(RandomForestClassifier(6, max_depth=3, random_state=1), max_trials=3, max_people=15).fit(
             X, y, sensitive_features=group
         )
         for _ in range(2)

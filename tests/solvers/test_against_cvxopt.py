@@ -61,7 +61,7 @@ def test_objective_and_decisions_equal_those_of_cvxopt(dataset, kernel, C, norma
     X, y, groups = sample(dataset)
     costs = np.random.default_rng(1).uniform(0.5, 2.0, X.shape[1]) if with_costs else None
     settings = {"C": C, "normalize": normalize, "feature_costs": costs, "tol": 1e-8, **KERNELS[kernel]}
-    fast = fits_at_fixed_rejected_set(EqualRecourseSVC(solver="smo", **settings), X, y, groups, PENALTIES)
+    fast = fits_at_fixed_rejected_set(EqualRecourseSVC(solver="auto", **settings), X, y, groups, PENALTIES)
     slow = fits_at_fixed_rejected_set(EqualRecourseSVC(solver="qp", **settings), X, y, groups, PENALTIES)
     for (value, fit), (reference_value, reference) in zip(fast, slow, strict=True):
         assert value == pytest.approx(reference_value, rel=1e-6)
