@@ -4,8 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two test processes share two cores: a BLAS that starts its own threads in each only slows both down.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-# Python compiles what it imports; pip would compile all of every package, which takes half of the installation.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL := tools/install.sh $(BIN)/python
 # Give Me Some Credit and ProPublica may not be redistributed: tests read them from here, or skip.
 export EQUIRECOURSE_DATA ?= $(wildcard ../shared/data)
 
