@@ -82,7 +82,7 @@ def test_the_solver_begins_where_the_part_ended(crowd, begun, monkeypatch):
 
 def test_the_first_round_is_that_of_somebody_who_knew_the_guess(crowd, begun):
     X, y, group = crowd
-    model = EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), max_rounds=1, on_cycle="last")
+    model = EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), max_rounds=1, on_cycle="stop")
     with pytest.warns(match="max_rounds=1"):
         model.fit(X, y, sensitive_features=group)
     (guess,) = begun
@@ -107,3 +107,11 @@ def test_a_part_that_cannot_tell_is_no_obstacle(crowd, begun, learner, spoil):
         model.fit(X, y, sensitive_features=group)
     assert len(begun) == 1
     assert len(model.rounds_) > 1
+
+
+def test_the_papers_loop_begins_with_the_plain_model(crowd, begun):
+    X, y, group = crowd
+    model = EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), on_cycle="last", max_rounds=1)
+    with pytest.warns(match="max_rounds=1"):
+        model.fit(X, y, sensitive_features=group)
+    assert begun == [None]

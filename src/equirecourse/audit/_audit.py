@@ -25,6 +25,7 @@ __all__ = ["audit"]
 
 Array = NDArray[np.float64]
 
+_AT_ONCE = 50_000  # people whose changes are split by feature at a time
 _MANY_PEOPLE = 20_000  # beyond which the rows of people are put together only when they are asked for
 
 
@@ -137,11 +138,12 @@ def audit(
     costs = np.full(len(table), np.nan)
     costs[measured] = found.costs
     shares = np.zeros((len(table), len(actions)))
-    has = found.has_action
-    after = found.counterfactuals
-    if has.any():
-        before = table.iloc[measured[has]]
-        shares[measured[has]] = shares_of_cost(actions, norm, before, after[has].astype(before.dtypes.to_dict()))
+    after, acting = found.counterfactuals, np.flatnonzero(found.has_action)
+    for start in range(0, len(acting), _AT_ONCE):  # a million people's copies would be most of the memory
+        some = acting[start : start + _AT_ONCE]
+        before = table.iloc[measured[some]]
+        moved = after.iloc[some].astype(before.dtypes.to_dict())
+        shares[measured[some]] = shares_of_cost(actions, norm, before, moved)
     counted = np.concatenate([np.flatnonzero(accepted), measured])
     counted.sort()
     frames = _frames(costs, accepted, counted, groups, confidence, n_boot, n_permutations, seed)

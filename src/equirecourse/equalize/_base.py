@@ -332,7 +332,8 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             hard=np.isinf(self.recourse_penalty) and bound is None,
             tol=self.balance_tol,
             satisfied=satisfied,
-            begin=partial(head_start, problem, self._setting, self.max_rounds),
+            # The paper's loop begins with the plain model, and ends with its last round.
+            begin=partial(head_start, problem, self._setting, 0 if self.on_cycle == "last" else self.max_rounds),
         )
 
     def _fit_under_penalty(self, problem: Problem, contrasts: Contrasts, tol: float) -> Any:

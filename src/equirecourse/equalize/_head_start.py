@@ -49,10 +49,10 @@ def head_start(problem: Problem, setting_of: Callable[[FitData], Setting], most:
     setting_of : callable
         What stays the same in all rounds, for some people's data.
     most : int
-        Most rounds over a part.
+        Most rounds over a part; none, and there is no head start.
     """
     n, weight = len(problem.data.y), problem.data.sample_weight
-    if n < MANY_PEOPLE:
+    if n < MANY_PEOPLE or most == 0:
         return None
     rows = one_in_eight(n)
     part = problem.part(rows, float(weight.sum() / weight[rows].sum()))
