@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics.pairwise import polynomial_kernel
+from scipy import sparse
+from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
 from equirecourse import EqualRecourseSVC
 from equirecourse.equalize import _kernel_problem
-from equirecourse.equalize._polynomial import monomials, monomials_are_worth_it
+from equirecourse.equalize._polynomial import monomials, monomials_are_worth_it, polynomial_kernel
 
 
 @given(
@@ -21,9 +22,12 @@ from equirecourse.equalize._polynomial import monomials, monomials_are_worth_it
 )
 def test_inner_products_are_the_kernel(degree, gamma, coef0, d, seed):
     X = np.random.default_rng(seed).normal(size=(7, d))
-    features = monomials(X, degree=degree, gamma=gamma, coef0=coef0)
-    expected = polynomial_kernel(X, degree=degree, gamma=gamma, coef0=coef0)
+    parameters = {"degree": degree, "gamma": gamma, "coef0": coef0}
+    expected = pairwise.polynomial_kernel(X, **parameters)
+    features = monomials(X, **parameters)
     np.testing.assert_allclose(features @ features.T, expected, rtol=1e-9, atol=1e-12)
+    for left in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(polynomial_kernel(left, X, **parameters), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.fixture

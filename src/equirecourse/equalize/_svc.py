@@ -20,6 +20,7 @@ from equirecourse._validation import check_feature_costs
 from equirecourse.equalize._approximation import FourierMap, NystroemMap, fit_fourier, fit_nystroem
 from equirecourse.equalize._base import EqualRecourseEstimator, FitData
 from equirecourse.equalize._kernel_problem import KernelFit, KernelProblem
+from equirecourse.equalize._polynomial import polynomial_kernel
 from equirecourse.exceptions import ConvergenceWarning
 
 __all__ = ["EqualRecourseSVC"]
@@ -311,7 +312,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         if callable(self.kernel):
             return np.asarray(self.kernel(X, Y), dtype=np.float64)
         if self.kernel == "poly":
-            return _polynomial_kernel(X, Y, self.degree, gamma, self.coef0)
+            return polynomial_kernel(X, Y, degree=self.degree, gamma=gamma, coef0=self.coef0)
         parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         gram = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(gram.toarray() if sparse.issparse(gram) else gram)
@@ -405,15 +406,3 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
-
-
-def _polynomial_kernel(X: Any, Y: Any, degree: int, gamma: float, coef0: float) -> Array:
-    """Powers by multiplication: numpy raises one number at a time, which takes most of the time of a prediction."""
-    product = X @ Y.T
-    base = np.asarray(product.toarray() if sparse.issparse(product) else product)
-    base *= gamma
-    base += coef0
-    gram = np.ones_like(base) if degree == 0 else base.copy()
-    for _ in range(degree - 1):
-        gram *= base
-    return gram
