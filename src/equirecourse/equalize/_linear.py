@@ -286,8 +286,11 @@ class _LinearProblem:
         return len(self.data.y) / max(float((np.asarray(Z) ** 2).sum() + (contrasts.sums**2).sum()), 1e-300)
 
     def part(self, rows: NDArray[np.intp], weight: float) -> _LinearProblem | None:
-        """The same problem for some of the people, each counted ``weight`` times, where the learner can count."""
-        if not has_fit_parameter(self.model.estimator, "sample_weight"):
+        """The same problem for some of the people, each counted ``weight`` times, where that saves exact solves.
+
+        A logistic regression has none: it is to be the model that ``PartitionedEqualRecourse`` finds.
+        """
+        if self.exact is None:
             return None
         return _LinearProblem(self.model, self.data.part(rows, weight))
 
