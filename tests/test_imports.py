@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "__init__": {"audit", "metrics", "flipsets", "equalize", *_RECOURSE},
 }
 # What numbers-only code needs of the outside, besides the standard library.
-OUTSIDE_OF_SOLVERS = {"numpy", "scipy", "numba", "cvxopt"}
+OUTSIDE_OF_SOLVERS = {"numpy", "scipy", "numba", "cvxopt", "threadpoolctl"}
 
 
 def imports_of(tree, module):

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 _SEARCH_TOL = 1e-8  # of log₁₀ κ, when λ‖u‖ is found through the squared penalty
 _FEW_FEATURES = 300  # up to which an interior point beats pair steps
 _FEW_PEOPLE = 1000  # whom the more precise solver serves in no time
-_DOUBLE_PRECISION = 10_000  # people up to whom the kernel matrix is kept in double precision
+_DOUBLE_PRECISION = 8_000  # people up to whom the kernel matrix is kept in double precision
 _MOST_GRAM_BYTES: int | None = None  # None: most of what the machine has free
 _SHARE_OF_MEMORY = 0.8
 

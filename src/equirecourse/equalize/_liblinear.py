@@ -22,7 +22,7 @@ __all__ = ["ExactLinearSVC", "can_solve"]
 
 Array = NDArray[np.float64]
 
-_FEW_FEATURES = 300  # up to which d × d systems beat coordinate descent
+_FEW_FEATURES = 100  # up to which d × d systems keep up with coordinate descent
 _MOST_ITERATIONS = 100  # of the interior point, which takes some twenty
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from equirecourse.solvers._threads import one_blas_thread
+
 __all__ = ["KERNELS", "gram_matrix"]
 
 Array = NDArray[np.float64]
@@ -123,7 +125,11 @@ def gram_matrix(
     squares = np.einsum("ij,ij->i", X, X) if rbf else np.zeros(n)
     if kernel == "linear":
         gamma, degree, coef0 = 1.0, 1, 0.0
-    for first in range(0, n, _STRIP):
-        products = X[first : first + _STRIP] @ X[first:].T
-        _fill(products, squares, first, rbf, float(gamma), int(degree), float(coef0), K)
+    strip = np.empty(min(_STRIP, n) * n)  # one for all: memory that is given back and asked for again is zeroed again
+    with one_blas_thread():
+        for first in range(0, n, _STRIP):
+            rows = X[first : first + _STRIP]
+            products = strip[: len(rows) * (n - first)].reshape(len(rows), n - first)
+            np.matmul(rows, X[first:].T, out=products)
+            _fill(products, squares, first, rbf, float(gamma), int(degree), float(coef0), K)
     return K

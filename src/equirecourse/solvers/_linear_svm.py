@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from equirecourse.solvers._dual import intercept_from, polish
 from equirecourse.solvers._interior_point import minimise_linear
+from equirecourse.solvers._threads import one_blas_thread
 
 __all__ = ["LinearSVM", "LinearSolution", "one_in_eight"]
 
@@ -138,6 +139,10 @@ class LinearSVM:
 
     def solve(self, shrink: Array | None = None, *, pull: Array | None = None, screen: bool = True) -> LinearSolution:
         """Solve for the projection A = ``shrink`` (None: the identity); without ``screen`` for everybody at once."""
+        with one_blas_thread():
+            return self._solve(shrink, pull, screen)
+
+    def _solve(self, shrink: Array | None, pull: Array | None, screen: bool) -> LinearSolution:
         n = len(self.y)
         self._pull = np.zeros(self.X.shape[1] + (self.scaling > 0)) if pull is None else pull
         if not screen or n <= _SMALL:
