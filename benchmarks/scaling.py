@@ -68,33 +68,26 @@ def people_and_kernel(quick: bool) -> Times:
     return _measure((300, 600) if quick else (500, 1000, 2000, 4000, 8000), calls)
 
 
-def people_and_line(quick: bool) -> Times:
+def _linear(n: int, d: int) -> dict[str, Callable[[], Any]]:
     """A linear model with the hinge loss against LIBLINEAR."""
+    X, y, group = crowd(n, d)
+    learner = LinearSVC(loss="hinge", C=10.0 / n)
+    return {
+        "one LinearSVC": lambda: LinearSVC(loss="hinge", C=10.0 / n).fit(X, y),
+        "ours, equal recourse": lambda: EqualRecourseLinear(learner).fit(X, y, sensitive_features=group),
+    }
 
-    def calls(n: int) -> dict[str, Callable[[], Any]]:
-        X, y, group = crowd(n, 10)
-        learner = LinearSVC(loss="hinge", C=10.0 / n)
-        return {
-            "one LinearSVC": lambda: LinearSVC(loss="hinge", C=10.0 / n).fit(X, y),
-            "ours, equal recourse": lambda: EqualRecourseLinear(learner).fit(X, y, sensitive_features=group),
-        }
 
-    return _measure((1000, 2000) if quick else (1000, 10_000, 100_000, 1_000_000), calls)
+def people_and_line(quick: bool) -> Times:
+    """More people."""
+    sizes = (1000, 2000) if quick else (1000, 10_000, 100_000, 1_000_000)
+    return _measure(sizes, lambda n: _linear(n, 10))
 
 
 def features(quick: bool) -> Times:
     """More features."""
     n = 2000 if quick else 20_000
-
-    def calls(d: int) -> dict[str, Callable[[], Any]]:
-        X, y, group = crowd(n, d)
-        learner = LinearSVC(loss="hinge", C=10.0 / n)
-        return {
-            "one LinearSVC": lambda: LinearSVC(loss="hinge", C=10.0 / n).fit(X, y),
-            "ours, equal recourse": lambda: EqualRecourseLinear(learner).fit(X, y, sensitive_features=group),
-        }
-
-    return _measure((5, 10) if quick else (5, 20, 80, 200), calls)
+    return _measure((5, 10) if quick else (5, 20, 80, 200), lambda d: _linear(n, d))
 
 
 def groups(quick: bool) -> Times:
