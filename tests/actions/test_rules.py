@@ -227,6 +227,13 @@ def possible_moves(feature):
             yield start, end
 
 
+def test_a_step_that_ends_just_past_a_strict_comparison_does_not_keep_the_rule():
+    m = Feature("m", low=1.0, step=2.0)  # 2, 4, 6, ...
+    with pytest.raises(ValueError, match="can never be kept"):
+        ActionSet([m], rules=[Rule("m increases", "m < 2")])
+    assert ActionSet([m], rules=[Rule("m increases", "m <= 2")]).rules
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_exactly_the_rules_that_nobody_can_keep_are_refused(data):

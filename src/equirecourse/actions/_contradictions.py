@@ -127,9 +127,15 @@ def _pieces(feature: Feature, conditions: list[Condition]) -> Iterator[tuple[flo
 
 
 def _reaches(feature: Feature, low: float, high: float, step: float | None) -> bool:
-    """Whether a changed value may lie in [low, high]; rounding errors count as inside."""
-    low, high = max(low, feature.low), min(high, feature.high)
-    if low > high or step is None or not np.isfinite(low / step):
-        return low <= high
-    slack = 1e-9 * max(1.0, abs(high) if np.isfinite(high) else 1.0)
-    return bool(np.ceil(low / step - 1e-9) * step <= high + slack)
+    """Whether a changed value may lie in [low, high], a piece on which comparisons do not turn.
+
+    Comparisons are exact, so the piece is; the feature's own limits hold up to rounding errors, as they do elsewhere.
+    """
+    inside = max(low, feature.low), min(high, feature.high)
+    if inside[0] > inside[1] or step is None or not np.isfinite(inside[0] / step):
+        return inside[0] <= inside[1]
+    first = np.ceil(inside[0] / step - 1e-9)
+    values = np.array([first, first + 1.0]) * step  # the first may be a rounding error below the piece
+    slack = 1e-9 * np.maximum(1.0, np.abs(values))
+    allowed = (values >= feature.low - slack) & (values <= feature.high + slack)
+    return bool((allowed & (values >= low) & (values <= high)).any())
