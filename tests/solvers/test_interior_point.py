@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 from equirecourse import EqualRecourseSVC
 from equirecourse.equalize import _kernel_problem
 from equirecourse.exceptions import ConvergenceWarning
-from equirecourse.solvers import ReferenceDual, minimise_linear
+from equirecourse.solvers import ReferenceDual, _threads, minimise_linear
 
 
 def people(n, d, seed=0, noise=1.0):
@@ -70,7 +70,26 @@ def test_features_on_different_scales_are_no_obstacle():
 def test_scales_beyond_double_precision_are_not_passed_over_in_silence():
     X, y = people(300, 4)
     with pytest.warns(ConvergenceWarning, match="scale the features"):
-        EqualRecourseSVC(kernel="linear", solver="ipm").fit(X * [1e-3, 1.0, 1e3, 1e5], y)
+        EqualRecourseSVC(kernel="linear", solver="ipm").fit(X * [1e-3, 1.0, 1e3, 1e6], y)
+
+
+def test_eight_orders_of_magnitude_between_features_are_solved():
+    X, y = people(300, 4)
+    model = EqualRecourseSVC(kernel="linear", solver="ipm").fit(X * [1e-3, 1.0, 1e3, 1e5], y)
+    assert model.dual_gap_ < 1e-6
+
+
+@pytest.mark.parametrize("d", [3, 30])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_people_in_parts_and_threads_give_the_same_numbers(d, intercept, monkeypatch):
+    X, y = people(700, d)
+    C = np.random.default_rng(1).uniform(0.5, 2.0, size=700)
+    whole, _ = minimise_linear(X, y, C, intercept=intercept)
+    monkeypatch.setattr(_threads, "_ENOUGH", 0)
+    one, _ = minimise_linear(X, y, C, intercept=intercept)
+    four, _ = minimise_linear(X, y, C, intercept=intercept, threads=4)
+    np.testing.assert_array_equal(one, four)
+    np.testing.assert_allclose(whole, one, atol=1e-5)
 
 
 def test_it_is_for_a_linear_kernel_only():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -65,6 +66,9 @@ class Problem(Protocol):
 
     model: Any
     data: FitData
+
+    def at_work(self) -> AbstractContextManager[Any]:
+        """Where its fits, and what is done between them, are to run."""
 
     def fit_at(self, contrasts: Contrasts | None, stiffness: float) -> RoundFit: ...
 
@@ -134,8 +138,9 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         before = dict(self.__dict__)
         try:
             problem = self._open(X, y, sensitive_features, sample_weight)
-            rounds = self._run_rounds(problem, problem.fit) if problem.data.partitions else None
-            self._store(problem, rounds.chosen.fit if rounds is not None else problem.fit(None))
+            with problem.at_work():
+                rounds = self._run_rounds(problem, problem.fit) if problem.data.partitions else None
+                self._store(problem, rounds.chosen.fit if rounds is not None else problem.fit(None))
             self._store_common(problem.data, rounds)
         except BaseException:
             self.__dict__.clear()
@@ -189,8 +194,9 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             # What the checks found out about the data: the number and the names of its features.
             model.__dict__.update({k: v for k, v in opened.__dict__.items() if k.endswith("_in_")})
             problem.model = model
-            rounds = model._run_rounds(problem, lambda found: plain if found is None else problem.fit(found))
-            model._store(problem, rounds.chosen.fit)
+            with problem.at_work():
+                rounds = model._run_rounds(problem, lambda found: plain if found is None else problem.fit(found))
+                model._store(problem, rounds.chosen.fit)
             model._store_common(problem.data, rounds)
         return models
 

@@ -126,24 +126,25 @@ def build_contrasts(
         left_out.update({(position, groups.labels[k]): int(counts[k]) for k in few})
         if len(kept) < 2:
             continue
-        averages = np.zeros((n_bins, len(rejected), len(kept)))
+        differences = differences_between(len(kept))
+        balanced = [np.zeros((len(rejected), len(kept) - 1)) for _ in range(n_bins)]
         for column, k in enumerate(kept):
             members = groups.members(int(k))
             people = np.flatnonzero(members & rejected & (sample_weight > 0))
-            if n_bins == 1:
-                bins = np.zeros(len(people), dtype=np.intp)
-            else:
+            lots = [people]
+            if n_bins > 1:
                 if distances is None:
                     raise ValueError("distances are needed to split the rejected into quantile bins.")
                 bins = _quantile_bins(distances[people], sample_weight[people], n_bins)
-            for b in range(n_bins):
-                inside = people[bins == b]
+                lots = [people[bins == b] for b in range(n_bins)]
+            for weights, inside in zip(balanced, lots, strict=True):
                 total = sample_weight[inside if normalize == "rejected" else members].sum()
-                averages[b, inside, column] = sample_weight[inside] / total
-        # 1/√n_bins makes the squared norm the mean over the bins of the squared difference.
-        columns.extend(average @ differences_between(len(kept)) / np.sqrt(n_bins) for average in averages)
-    weights = np.hstack(columns) if columns else np.zeros((len(rejected), 0))
-    return Contrasts(weights, left_out)
+                # 1/√n_bins makes the squared norm the mean over the bins of the squared difference.
+                weights[inside] = (sample_weight[inside] / total)[:, None] * differences[column] / np.sqrt(n_bins)
+        columns.extend(balanced)
+    if len(columns) == 1:
+        return Contrasts(columns[0], left_out)
+    return Contrasts(np.hstack(columns) if columns else np.zeros((len(rejected), 0)), left_out)
 
 
 def group_means(

@@ -56,7 +56,7 @@ def head_start(problem: Problem, setting_of: Callable[[FitData], Setting], most:
         return None
     rows = one_in_eight(n)
     part = problem.part(rows, float(weight.sum() / weight[rows].sum()))
-    if part is None or len(np.unique(part.data.y)) < 2:
+    if part is None or (part.data.y == part.data.y[0]).all():
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rounds over everybody say what there is to say

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,16 @@ from equirecourse.equalize._deflated import InteriorPointDual, LibsvmDual, Linea
 from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._memory import available_bytes
 from equirecourse.equalize._polynomial import MonomialDual, monomials, monomials_are_worth_it
-from equirecourse.solvers import KERNELS, Balance, DualSolution, KernelDual, ReferenceDual, gram_matrix, times_rows
+from equirecourse.solvers import (
+    KERNELS,
+    Balance,
+    DualSolution,
+    KernelDual,
+    ReferenceDual,
+    gram_matrix,
+    one_blas_thread,
+    times_rows,
+)
 
 if TYPE_CHECKING:
     from equirecourse.equalize._svc import EqualRecourseSVC
@@ -210,6 +220,10 @@ class KernelProblem:
         if self.scaled is None:
             return LinearScore(scores, scores, fit.norm)
         return LinearScore(scores, np.asarray(self.scaled @ coef) + fit.solution.intercept, fit.norm)
+
+    def at_work(self) -> AbstractContextManager[Any]:
+        """Everything here is ours, and has threads of its own."""
+        return one_blas_thread()
 
     def fit(self, contrasts: Contrasts | None) -> KernelFit:
         """Fit for the given contrasts, under the model's penalty or bound."""

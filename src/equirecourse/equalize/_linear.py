@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._liblinear import ExactLinearSVC, can_solve
 from equirecourse.equalize._projection import Projection
 from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.solvers import one_blas_thread
 
 __all__ = ["EqualRecourseLinear"]
 
@@ -300,6 +302,10 @@ class _LinearProblem:
             self.exact.expect(part.exact)
         scores = self.data.sign * (np.asarray(self.data.X @ fit.coef) + fit.intercept)
         return LinearScore(scores, scores, fit.norm)
+
+    def at_work(self) -> AbstractContextManager[Any]:
+        """A learner does as it likes; our own solvers have threads of their own."""
+        return one_blas_thread() if self.exact is not None else nullcontext()
 
     def fit(self, contrasts: Contrasts | None) -> _LinearFit:
         """Fit for the given contrasts, under the model's penalty or bound."""

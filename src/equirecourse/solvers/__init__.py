@@ -21,6 +21,7 @@ from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM, one_in_e
 from equirecourse.solvers._qp import ReferenceDual
 from equirecourse.solvers._smo import times_rows
 from equirecourse.solvers._squared_hinge import SquaredHingeSVM
+from equirecourse.solvers._threads import one_blas_thread
 
 __all__ = [
     "KERNELS",
@@ -34,6 +35,7 @@ __all__ = [
     "gram_matrix",
     "intercept_from",
     "minimise_linear",
+    "one_blas_thread",
     "one_in_eight",
     "penalised",
     "polish",

@@ -1,28 +1,35 @@
 """A primal-dual interior point for the dual of a linear SVM with few features.
 
-    minimise ½‖Vᵀγ + q‖² − Σγ    such that    yᵀγ = total,   0 ≤ γ ≤ C
+    minimise ½‖Vγ + q‖² − Σγ    such that    yᵀγ = total,   0 ≤ γ ≤ C
 
 Notation
 --------
-V       label × features, n × d; the Hessian V Vᵀ has rank d and is never formed
+V       label × features, d × n; the Hessian VᵀV has rank d and is never formed
 q       what people whose coefficients are fixed add to the direction, zero without such people
 γ, s    the variables and the room above them, s = C − γ
 z, w    multipliers of γ ≥ 0 and s ≥ 0, in units of the margin
 b       multiplier of yᵀγ = total, the intercept of the SVM; 0 where there is no such equation
 D       z/γ + w/s, the diagonal that the barrier adds to the Hessian
 
-One iteration costs O(n d²): the Newton system (V Vᵀ + D) is solved through a d × d one (Woodbury). Mehrotra's predictor
+h       V times a step of γ, which falls out of solving for the step: Vᵀh is what the step does to the scores
+
+One iteration costs O(n d²): the Newton system (VᵀV + D) is solved through a d × d one (Woodbury). Mehrotra's predictor
 and corrector make it some twenty iterations whatever C is. Pair steps, for which few features and a large C are the
 hard case, may take millions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+
+from equirecourse.solvers._barrier import begin, correct, finish, move, try_out
+from equirecourse.solvers._threads import in_parts, side_by_side
 
 __all__ = ["minimise_linear", "weighted_gram"]
 
@@ -30,56 +37,102 @@ Array = NDArray[np.float64]
 
 _TO_THE_BOUNDARY = 0.995  # share of the way to the nearest bound that a step may take
 _UNDONE = 1e3  # a residual so many times the smallest one
+_NEAR, _REFRESH = 1e-6, 10  # residual from which scores are computed anew in each iteration, and before it in how many
+_FEW_FEATURES = 20  # up to which loops beat BLAS
 _NO_PROGRESS = 1e-8  # a step this short, of a full one, means that rounding errors have taken over
 _BLOCK = 2**17  # numbers scaled at a time: 1 MB, so that a block stays in the cache until it is multiplied
 
 
-def weighted_gram(X: Array, weights: Array) -> Array:
-    """Xᵀ diag(weights) X for weights ≥ 0, without a second copy of X."""
-    n, d = X.shape
-    rows = max(1, min(n, _BLOCK // max(d, 1)))
-    root, gram, buffer = np.sqrt(weights), np.zeros((d, d)), np.empty((rows, d))
-    for start in range(0, n, rows):
-        block = X[start : start + rows]
-        scaled = np.multiply(block, root[start : start + rows, None], out=buffer[: len(block)])
-        gram += scaled.T @ scaled
+def weighted_gram(V: Array, weights: Array) -> Array:
+    """V diag(weights) Vᵀ for weights ≥ 0 and V of d × n in either memory order, without a second copy of V."""
+    d, n = V.shape
+    width = max(1, min(n, _BLOCK // max(d, 1)))
+    root, gram = np.sqrt(weights), np.zeros((d, d))
+    buffer = np.empty((d, width), order="F" if V.flags.f_contiguous else "C")
+    for start in range(0, n, width):
+        block = V[:, start : start + width]
+        scaled = np.multiply(block, root[start : start + width], out=buffer[:, : block.shape[1]])
+        gram += scaled @ scaled.T
     return gram
 
 
-@dataclass
-class _Newton:
-    """The Newton system at one point, factorised once and solved for predictor and corrector."""
+def _begin_with_gram(V: Array, first: int, *rest: Any) -> tuple[Array, Array, Array, Array]:
+    """The first pass, and V D⁻¹ Vᵀ: through loops for few features, through BLAS for many."""
+    d, inverse = len(V), rest[5]
+    few = d <= _FEW_FEATURES
+    gram = np.zeros((d, d) if few else (0, 0))
+    compiled: Any = begin
+    sums, label_down, right_down = compiled(V, first, *rest, gram)
+    return sums, label_down, right_down, gram if few else weighted_gram(V[:, first : first + len(inverse)], inverse)
 
-    V: Array
-    y: Array | None  # None without an intercept, whose equation the steps would keep
-    gamma: Array
-    s: Array
-    z: Array
-    w: Array
-    dual: Array
-    equality: float
 
-    def __post_init__(self) -> None:
-        self.inverse = 1.0 / (self.z / self.gamma + self.w / self.s)
-        gram = weighted_gram(self.V, self.inverse)
-        gram.flat[:: len(gram) + 1] += 1.0
-        self.factor = linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
-        if self.y is not None:
-            self.along_y = self._solve(self.y)
+class _Barrier:
+    """One problem, and a Newton step from a point, in passes over people that cores share."""
 
-    def _solve(self, right: Array) -> Array:
-        scaled = right * self.inverse
-        inside = self.V @ linalg.cho_solve(self.factor, self.V.T @ scaled, check_finite=False)
-        inside *= self.inverse
-        return np.asarray(np.subtract(scaled, inside, out=scaled))
+    def __init__(self, V: Array, y: Array, C: Array, threads: int) -> None:
+        self.V, self.y, self.C = V, y, C
+        d, n = V.shape
+        self.parts, self.threads = in_parts(n, d), threads
+        self.inverse, self.right, self.step, self.at_lower, self.at_upper, self.along = np.empty((6, n))
 
-    def step(self, at_lower: Array, at_upper: Array) -> tuple[Array, Array, Array, float]:
-        """Steps of γ, z, w and b that add ``at_lower`` to γz and ``at_upper`` to sw, to first order."""
-        step, step_b = self._solve(at_lower / self.gamma - at_upper / self.s - self.dual), 0.0
-        if self.y is not None:
-            step_b = float(self.y @ step + self.equality) / float(self.y @ self.along_y)
-            step -= self.along_y * step_b
-        return step, (at_lower - self.z * step) / self.gamma, (at_upper + self.w * step) / self.s, step_b
+    def _pass(self, compiled: Any, point: Array, more: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+        """Run a pass over each part of the people, with what all passes need and what this one needs besides."""
+
+        def one(at: slice) -> Any:
+            gamma, z, w, _ = point[:, at]
+            common = self.V, at.start, self.y[at], self.C[at], gamma, z, w, self.inverse[at], self.right[at]
+            return compiled(*common, *more(at))
+
+        return side_by_side(one, self.parts, self.threads)
+
+    def direction_of(self, gamma: Array) -> Array:
+        """Vγ."""
+        return np.asarray(sum(side_by_side(lambda at: self.V[:, at] @ gamma[at], self.parts, self.threads)))
+
+    def begin(self, point: Array, direction: Array, exact: bool, b: float) -> _Look:
+        """Look at a point, and prepare the steps from it."""
+        found = self._pass(_begin_with_gram, point, lambda at: (point[3, at], direction, exact, b))
+        sums = np.array([part[0] for part in found])
+        label_down, right_down, gram = (sum(part[k] for part in found) for k in (1, 2, 3))
+        gap, total, labelled, through, both = sums[:, :5].sum(axis=0)
+        worst, highest = sums[:, 5:].max(axis=0)
+        return _Look(gap, total, labelled, through, both, worst, highest, label_down, right_down, gram)
+
+    def predict(self, point: Array, h: Array, step_b: float) -> tuple[float, float]:
+        """How fast anything falls on the first step, and by how much the gap bends on it."""
+        found = self._pass(try_out, point, lambda at: (h, step_b, self.step[at]))
+        return max(top for top, _ in found), sum(bent for _, bent in found)
+
+    def correct(self, point: Array, target: float) -> tuple[float, Array]:
+        """Aim at ``target`` for every γz and sw, with what the first step told of second order."""
+        steps = self.at_lower, self.at_upper
+        found = self._pass(correct, point, lambda at: (self.step[at], target, *(step[at] for step in steps)))
+        return sum(both for both, _ in found), np.asarray(sum(down for _, down in found))
+
+    def finish(self, point: Array, h: Array, step_b: float) -> float:
+        """The second step; return how fast anything falls on it."""
+        steps = self.step, self.at_lower, self.at_upper, self.along
+        return float(max(self._pass(finish, point, lambda at: (h, step_b, *(step[at] for step in steps)))))
+
+    def move(self, old: Array, new: Array, reach: float) -> None:
+        """Take a share of the second step."""
+        move(self.C, old, new, reach, self.step, self.at_lower, self.at_upper, self.along)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one pass over the people says of a point."""
+
+    gap: float
+    total: float  # Σγ
+    labelled: float  # yᵀγ
+    through: float  # yᵀ D⁻¹ y
+    both: float  # yᵀ D⁻¹ right
+    worst: float  # largest residual of the dual
+    highest: float  # largest score
+    label_down: Array  # V D⁻¹ y
+    right_down: Array  # V D⁻¹ right
+    gram: Array  # V D⁻¹ Vᵀ
 
 
 def minimise_linear(
@@ -92,6 +145,7 @@ def minimise_linear(
     offset: Array | None = None,
     total: float = 0.0,
     intercept: bool = True,
+    threads: int = 1,
 ) -> tuple[Array, int]:
     """Solve the problem above.
 
@@ -113,6 +167,8 @@ def minimise_linear(
         What yᵀγ must be.
     intercept : bool
         Whether the score has an intercept, and so the problem its equation.
+    threads : int
+        How many parts of the people are worked on at the same time. The result does not depend on it.
 
     Returns
     -------
@@ -121,40 +177,58 @@ def minimise_linear(
     n_iter : int
         Number of iterations.
     """
-    V = y[:, None] * X
+    V = np.ascontiguousarray((y[:, None] * X).T)
     q = np.zeros(X.shape[1]) if offset is None else offset
-    gamma, z, w = _start(V, y, C, q)
-    b, whole = 0.0, float(C.sum())
-    n_iter, best, smallest = 0, (gamma, z, w), np.inf
-    while n_iter < max_iter:
-        s = C - gamma
-        direction = V.T @ gamma + q
-        scores = V @ direction
-        dual, equality = scores - 1.0 + y * b - z + w, float(y @ gamma) - total
-        gap = float(gamma @ z + s @ w)
-        size = min(1.0, whole) + abs(0.5 * float(direction @ direction) - float(gamma.sum()))
+    barrier = _Barrier(V, y, C, threads)
+    points = [np.empty((4, len(y))) for _ in range(3)]  # this one, the best one, and the next
+    point = best = points[0]
+    point[:3] = _start(V, y, C, q)
+    direction = barrier.direction_of(point[0]) + q
+    b, whole, n_iter, smallest, exact = 0.0, float(C.sum()), 0, np.inf, True
+    while True:
+        look = barrier.begin(point, direction, exact, b)
+        size = min(1.0, whole) + abs(0.5 * float(direction @ direction) - look.total)
+        residual = max(look.gap / size, look.worst / (1.0 + look.highest))
+        if residual <= _NEAR and not exact:  # the scores were carried along, and the last digits count now
+            direction, exact = barrier.direction_of(point[0]) + q, True
+            continue
         # Rounding errors of badly scaled features may undo the last steps: keep the best point.
-        residual = max(gap / size, float(np.abs(dual).max() / (1.0 + np.abs(scores).max())))
         if residual < smallest:
-            best, smallest = (gamma, z, w), residual
-        if residual <= tol or residual > _UNDONE * smallest:
+            best, smallest = point, residual
+        if residual <= tol or residual > _UNDONE * smallest or n_iter >= max_iter:
             break
         n_iter += 1
-        try:
-            newton = _Newton(V, y if intercept else None, gamma, s, z, w, dual, equality)
-        except linalg.LinAlgError:  # the barrier spans more than double precision holds: as near as it gets
+        look.gram.flat[:: len(q) + 1] += 1.0
+        factor, failed = linalg.lapack.dpotrf(look.gram, lower=1, overwrite_a=1)
+        if failed:  # the barrier spans more than double precision holds: as near as it gets
             break
-        step, step_z, step_w, _ = newton.step(-gamma * z, -s * w)
-        reach = min(_reach(gamma, step), _reach(s, -step), _reach(z, step_z), _reach(w, step_w))
-        after = (gamma + reach * step) @ (z + reach * step_z) + (s - reach * step) @ (w + reach * step_w)
-        target = (after / gap) ** 3 * gap / (2 * len(y))
-        step, step_z, step_w, step_b = newton.step(target - gamma * z - step * step_z, target - s * w + step * step_w)
-        reach = min(_reach(gamma, step), _reach(s, -step), _reach(z, step_z), _reach(w, step_w))
-        if reach < _NO_PROGRESS:
+        h_label, h = linalg.lapack.dpotrs(factor, np.array([look.label_down, look.right_down]).T, lower=1)[0].T
+        bend = look.through - float(look.label_down @ h_label)  # what the equation of the intercept adds
+        if intercept and not bend > 0:
             break
-        gamma, z, w, b = gamma + reach * step, z + reach * step_z, w + reach * step_w, b + reach * step_b
-        gamma = np.clip(gamma, 1e-300, np.nextafter(C, 0))
-    gamma, z, w = best
+
+        def intercept_step(both: float, h: Array, look: _Look = look, bend: float = bend) -> float:
+            left = both - float(look.label_down @ h) + look.labelled - total
+            return left / bend if intercept else 0.0
+
+        step_b = intercept_step(look.both, h)
+        top, bent = barrier.predict(point, h - step_b * h_label, step_b)
+        reach = _reach(top)
+        after = (1.0 - reach) * look.gap + reach**2 * bent
+        both, right_down = barrier.correct(point, (after / look.gap) ** 3 * look.gap / (2 * len(y)))
+        h = linalg.lapack.dpotrs(factor, right_down, lower=1)[0]
+        step_b = intercept_step(both, h)
+        h = h - step_b * h_label
+        reach = _reach(barrier.finish(point, h, step_b))
+        if not reach >= _NO_PROGRESS:
+            break
+        following = next(one for one in points if one is not best and one is not point)
+        barrier.move(point, following, reach)
+        point = following
+        b += reach * step_b
+        exact = residual <= _NEAR or n_iter % _REFRESH == 0
+        direction = barrier.direction_of(point[0]) + q if exact else direction + reach * h
+    gamma, z, w, _ = best
     # Which side of γz = μ is the small one? Near the optimum exactly one of the two is.
     at_upper = (C - gamma) / C < w
     at_lower = (gamma / gamma.max() < z) & ~at_upper
@@ -173,15 +247,14 @@ def _start(V: Array, y: Array, C: Array, q: Array) -> tuple[Array, Array, Array]
     ray = C * np.where(
         positive, both / max(float(C[positive].sum()), 1e-300), both / max(float(C[~positive].sum()), 1e-300)
     )
-    along = V.T @ ray
+    along = V @ ray
     best = (float(ray.sum()) - float(along @ q)) / max(float(along @ along), 1e-300)
-    slope = V @ (min(max(best, 0.0), 0.5) * along + q) - 1.0
+    slope = (min(max(best, 0.0), 0.5) * along + q) @ V - 1.0
     typical = float(np.abs(slope).mean())
     z, w = np.maximum(slope, 0.0) + typical, np.maximum(-slope, 0.0) + typical
     return C * w / (z + w), z, w
 
 
-def _reach(value: Array, step: Array) -> float:
-    """The longest share of the step that keeps ``value`` positive, at most 1."""
-    fastest = float((step / value).min())
-    return min(1.0, _TO_THE_BOUNDARY / -fastest) if fastest < 0 else 1.0
+def _reach(fastest: float) -> float:
+    """The longest share of a step that keeps everything positive, at most 1, where ``fastest`` falls most."""
+    return min(1.0, _TO_THE_BOUNDARY / fastest) if fastest > 0 else 1.0

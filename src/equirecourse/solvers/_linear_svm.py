@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from equirecourse.solvers._dual import intercept_from, polish
 from equirecourse.solvers._interior_point import minimise_linear
-from equirecourse.solvers._threads import one_blas_thread
+from equirecourse.solvers._margins import excess_of, hinge_of
+from equirecourse.solvers._threads import in_parts, one_blas_thread, side_by_side
 
 __all__ = ["LinearSVM", "LinearSolution", "one_in_eight"]
 
@@ -136,10 +137,11 @@ class LinearSVM:
         self._last: LinearSolution | None = None
         self._expected: LinearSolution | None = None
         self._pull = np.zeros(X.shape[1] + (self.scaling > 0))
+        self._threads = 1
 
     def solve(self, shrink: Array | None = None, *, pull: Array | None = None, screen: bool = True) -> LinearSolution:
         """Solve for the projection A = ``shrink`` (None: the identity); without ``screen`` for everybody at once."""
-        with one_blas_thread():
+        with one_blas_thread() as self._threads:
             return self._solve(shrink, pull, screen)
 
     def _solve(self, shrink: Array | None, pull: Array | None, screen: bool) -> LinearSolution:
@@ -202,7 +204,7 @@ class LinearSVM:
                 intercept_scaling=self.scaling,
                 fit_intercept=self.free_intercept or self.scaling > 0,
             )
-            part._pull = self._pull
+            part._pull, part._threads = self._pull, self._threads
             found = part._at_once(shrink, 0) if rough is None else part._screened(rough, shrink)
             error = np.nan
             if rough is not None:  # how far this step moved the scores tells how far the next one will
@@ -215,8 +217,8 @@ class LinearSVM:
         X, y, C, n = self.X, self.y, self.C, len(self.y)
         n_iter, whole = rough.n_iter, float(C.sum())
         coef, b = self._model(rough.direction, rough.intercept, shrink)
-        margin = y * (X @ coef + b)
-        lowest = self._half_square(rough.direction) + _hinge(C, margin)
+        _, margin, hinge = self._margins(coef, b)
+        lowest = self._half_square(rough.direction) + hinge
         if np.isnan(rough.error):  # scores of n/8 people are known to about √(8 d / n)
             width = self._width(margin, min(1.0, _BAND * np.sqrt(_PART * X.shape[1] / n)))
         else:
@@ -239,9 +241,8 @@ class LinearSVM:
             found = self._reduced(working, Xw, direction - start @ Xw, float(beta.sum() - start.sum()))
             n_iter += found.n_iter
             coef, b = self._model(found.direction, found.intercept, shrink)
-            scores = X @ coef + b
-            moved = y * scores
-            value = self._half_square(found.direction) + _hinge(C, moved)
+            scores, moved, hinge = self._margins(coef, b)
+            value = self._half_square(found.direction) + hinge
             left = float(beta.sum() - start.sum() + found.beta.sum()) if self.free_intercept else 0.0
             if value > lowest + 1e-9 * abs(lowest) or abs(left) > 1e-9 * whole:
                 # The people near the margin could not make up for what the fixed ones got wrong: let more of them try.
@@ -250,7 +251,7 @@ class LinearSVM:
             margin, lowest, direction = moved, value, found.direction
             beta[working] = found.beta
             width /= _NARROWER
-            excess = _excess(beta, C, margin)
+            excess = excess_of(beta, C, margin)
             violated = excess > 0.1 * self.tol
             wrong = np.flatnonzero(violated)
             violated[working] = False
@@ -258,8 +259,17 @@ class LinearSVM:
             blurred += alone
             # Rounding errors may blur who is on the margin; the next, narrower, working set often clears that up.
             if alone and (len(wrong) == 0 or blurred >= _MOST_BLURRED):
-                return self._solution(beta, direction, found.intercept, shrink, scores, excess, n_iter, turn)
+                return self._solution(beta, direction, found.intercept, shrink, scores, value, excess, n_iter, turn)
         return self._at_once(shrink, n_iter)
+
+    def _margins(self, coef: Array, b: float) -> tuple[Array, Array, float]:
+        """Score and margin of everybody, and the sum of the losses."""
+        scores, margin = np.empty((2, len(self.y)))
+
+        def one(at: slice) -> float:
+            return float(hinge_of(self.X[at] @ coef, b, self.y[at], self.C[at], scores[at], margin[at]))
+
+        return scores, margin, sum(side_by_side(one, in_parts(*self.X.shape), self._threads))
 
     def _sample(self) -> Rows:
         return np.arange(0, len(self.y), max(1, len(self.y) // _SAMPLE))
@@ -288,6 +298,7 @@ class LinearSVM:
             offset=q,
             total=-fixed,
             intercept=self.free_intercept,
+            threads=self._threads,
         )
         # Two people whose β is fixed stand for the others in the polish; without a free intercept a third one, at 0
         # and with no label, takes whatever Σβ is, which makes the intercept 0.
@@ -322,10 +333,10 @@ class LinearSVM:
         Xw = self._features(everybody, shrink)
         found = self._reduced(everybody, Xw, self._pull, 0.0)
         coef, b = self._model(found.direction, found.intercept, shrink)
-        scores = self.X @ coef + b
-        excess = _excess(found.beta, self.C, self.y * scores)
+        scores, margin, hinge = self._margins(coef, b)
+        value, excess = self._half_square(found.direction) + hinge, excess_of(found.beta, self.C, margin)
         return self._solution(
-            found.beta, found.direction, found.intercept, shrink, scores, excess, n_iter + found.n_iter, 1
+            found.beta, found.direction, found.intercept, shrink, scores, value, excess, n_iter + found.n_iter, 1
         )
 
     def _half_square(self, direction: Array) -> float:
@@ -357,27 +368,15 @@ class LinearSVM:
         b: float,
         shrink: Array | None,
         scores: Array,
+        primal: float,
         excess: Array,
         n_iter: int,
         turns: int,
     ) -> LinearSolution:
         coef, constant = self._model(direction, b, shrink)
-        primal = self._half_square(direction) + _hinge(self.C, self.y * scores)
         gap = primal - (float(np.abs(beta).sum()) - 0.5 * float(direction @ direction))
         violation = max(float(excess.max()), 0.0)
         return LinearSolution(beta, coef, constant, scores, direction, b, primal, gap, violation, n_iter, turns)
-
-
-def _hinge(C: Array, margin: Array) -> float:
-    """Σ C max(0, 1 − margin)."""
-    loss = 1.0 - margin
-    return float(C @ np.maximum(loss, 0.0, out=loss))
-
-
-def _excess(beta: Array, C: Array, margin: Array) -> Array:
-    """How far each person is from where its β says: beyond the margin, inside it, or on it."""
-    away = margin - 1.0
-    return np.where(beta == 0.0, -away, np.where(np.abs(beta) >= C, away, np.abs(away)))
 
 
 def _merged(near: Rows, wrong: Rows) -> Rows:

@@ -13,7 +13,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["block_of", "move_pairs", "sum_of_rows"]
+__all__ = ["block_of", "larger", "move_pairs", "sum_of_rows"]
 
 _SMALLEST_CURVATURE = 1e-12  # a pair of equal points, or a kernel that is not positive semi-definite
 _BLOCK = 512  # entries whose best is found in one vectorised loop
@@ -35,7 +35,7 @@ def _emit_larger(typing_context, a, b):  # noqa: ARG001 - numba's signature
     return types.float64(types.float64, types.float64), generate
 
 
-_larger: Any = intrinsic(_emit_larger)
+larger: Any = intrinsic(_emit_larger)
 
 
 @njit(nogil=True, fastmath=_FLOATS)
@@ -43,11 +43,11 @@ def _gains(row, g, fall, diagonal, up, own, gains):
     """Decrease of the objective that a pair of i with each person promises; return the largest."""
     top = 0.0
     for k in range(row.shape[0]):
-        difference = _larger(fall[k] + g[k] + up, 0.0)
-        curvature = _larger(own + diagonal[k] - 2.0 * row[k], _SMALLEST_CURVATURE)
+        difference = larger(fall[k] + g[k] + up, 0.0)
+        curvature = larger(own + diagonal[k] - 2.0 * row[k], _SMALLEST_CURVATURE)
         gain = difference * difference / curvature
         gains[k] = gain
-        top = _larger(top, gain)
+        top = larger(top, gain)
     return top
 
 
@@ -59,8 +59,8 @@ def _move_gradient(g, row_i, row_j, move, rise, fall):
     for k in range(g.shape[0]):
         new = g[k] + move * (row_i[k] - row_j[k])
         g[k] = new
-        top_up = _larger(top_up, rise[k] - new)
-        top_down = _larger(top_down, fall[k] + new)
+        top_up = larger(top_up, rise[k] - new)
+        top_down = larger(top_down, fall[k] + new)
     return top_up, top_down
 
 

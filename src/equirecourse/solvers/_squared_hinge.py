@@ -118,7 +118,7 @@ class SquaredHingeSVM:
         X, d = self.X, self.X.shape[1]
         weights = np.where(active, 2.0 * self.C, 0.0)
         hessian = np.zeros((d + 1, d + 1))
-        gram, cross = weighted_gram(X, weights), weights @ X
+        gram, cross = weighted_gram(X.T, weights), weights @ X
         hessian[:d, :d] = gram if shrink is None else shrink @ gram @ shrink
         hessian[:d, :d].flat[:: d + 1] += 1.0
         hessian[:d, d] = hessian[d, :d] = self._through(shrink, cross)
