@@ -23,7 +23,7 @@ from equirecourse._validation import as_frame, check_groups
 from equirecourse.equalize._base import EqualRecourseEstimator
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 from equirecourse.metrics import RecourseFrame
-from equirecourse.recourse import boundary_costs
+from equirecourse.recourse._boundary import costs_of_scores
 
 __all__ = ["Frontier", "recourse_frontier"]
 
@@ -281,18 +281,19 @@ def _fold(
 
 
 def _judge(model: Any, held_out: Any, test: NDArray[np.intp], *, transformed: bool) -> dict[str, Any]:
-    found = boundary_costs(model, held_out)
-    space = "transformed" if transformed and found.space == "input" else found.space
-    # What predict says, without asking a kernel once more.
-    unfavorable = model.classes_[0] if model.classes_[1] == model.favorable_label_ else model.classes_[1]
+    # What predict says, and boundary_costs, with one look at the people: a kernel takes its time.
+    scores = model.decision_function(held_out)
+    predicted = model.classes_[(scores > 0).astype(int)]
+    rejected = predicted != model.favorable_label_
+    costs, space = costs_of_scores(model, scores, rejected)
     return {
         "test": test,
-        "costs": found.costs,
-        "rejected": found.rejected,
-        "predicted": np.where(found.rejected, unfavorable, model.favorable_label_),
-        "scores": model.decision_function(held_out),
+        "costs": costs,
+        "rejected": rejected,
+        "predicted": predicted,
+        "scores": scores,
         "converged": model.converged_,
-        "space": space,
+        "space": "transformed" if transformed and space == "input" else space,
     }
 
 

@@ -22,12 +22,14 @@ from equirecourse.equalize._base import EqualRecourseEstimator, FitData
 from equirecourse.equalize._kernel_problem import KernelFit, KernelProblem
 from equirecourse.equalize._polynomial import polynomial_kernel
 from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.solvers import KERNELS, kernel_sums
 
 __all__ = ["EqualRecourseSVC"]
 
 Array = NDArray[np.float64]
 
 _VISIBLE_VIOLATION = 1e-5  # in units of the margin
+_KERNEL_NUMBERS = 2**22  # of a kernel matrix in a prediction: 32 MB
 
 
 class EqualRecourseSVC(EqualRecourseEstimator):
@@ -396,10 +398,21 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         if hasattr(self, "_feature_coef"):
             return np.asarray(self._sampler.transform(X) @ self._feature_coef + self.intercept_[0])
         if self.kernel == "precomputed":
-            gram = X[:, self.support_]
-        else:
-            gram = self._kernel_between(X, self.support_vectors_, gamma=self._gamma)
-        return np.asarray(gram @ self.dual_coef_[0] + self.intercept_[0])
+            return np.asarray(X[:, self.support_] @ self.dual_coef_[0] + self.intercept_[0])
+        return self._sums_over_support(X) + self.intercept_[0]
+
+    def _sums_over_support(self, X: Any) -> Array:
+        """The kernel expansion, some people at a time: the matrix of all of them need not fit into memory."""
+        points, dual_coef = self.support_vectors_, self.dual_coef_[0]
+        if self.kernel in KERNELS and not sparse.issparse(X) and not sparse.issparse(points):
+            parameters: dict[str, Any] = {"gamma": self._gamma, "degree": self.degree, "coef0": self.coef0}
+            return kernel_sums(X, points, dual_coef, kernel=str(self.kernel), **parameters)
+        rows = max(1, _KERNEL_NUMBERS // max(points.shape[0], 1))
+        sums = np.empty(X.shape[0])
+        for start in range(0, X.shape[0], rows):
+            at = slice(start, start + rows)
+            sums[at] = self._kernel_between(X[at], points, gamma=self._gamma) @ dual_coef
+        return sums
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

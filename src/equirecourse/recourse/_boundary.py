@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_feature_costs, favorable_index
 
-__all__ = ["BoundaryCosts", "boundary_costs"]
+__all__ = ["BoundaryCosts", "boundary_costs", "costs_of_scores"]
 
 Array = NDArray[np.float64]
 
@@ -104,8 +104,16 @@ def boundary_costs(
             f"{type(model).__name__} has no boundary with a known distance; only linear models and support vector "
             "machines have one in closed form."
         )
+    costs, own_space = costs_of_scores(model, scores, rejected, norm=norm, feature_costs=feature_costs)
+    return BoundaryCosts(costs=costs, rejected=rejected, space=space if own_space == "input" else own_space, norm=norm)
+
+
+def costs_of_scores(
+    model: Any, scores: Array, rejected: NDArray[np.bool_], *, norm: str = "l2", feature_costs: Any = None
+) -> tuple[Array, str]:
+    """Distances of people whose scores are known, and the space they are measured in, as seen by the model itself."""
     if hasattr(model, "coef_"):
-        scale = _dual_norm(_dense_row(model.coef_), norm, feature_costs)
+        space, scale = "input", _dual_norm(_dense_row(model.coef_), norm, feature_costs)
     else:
         if norm != "l2" or feature_costs is not None:
             raise ValueError(
@@ -117,7 +125,7 @@ def boundary_costs(
         costs = np.where(rejected, np.abs(scores) / scale, 0.0)
     # A score of zero everywhere: no change of the features helps.
     costs[np.isnan(costs)] = np.inf
-    return BoundaryCosts(costs=costs, rejected=rejected, space=space, norm=norm)
+    return costs, space
 
 
 def _dense_row(coef: Any) -> Array:

@@ -15,7 +15,7 @@ from equirecourse.solvers._dual import (
     polish,
     stiffness_matrix,
 )
-from equirecourse.solvers._gram import KERNELS, gram_matrix
+from equirecourse.solvers._gram import KERNELS, gram_matrix, kernel_sums
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM, one_in_eight
 from equirecourse.solvers._qp import ReferenceDual
@@ -34,6 +34,7 @@ __all__ = [
     "SquaredHingeSVM",
     "gram_matrix",
     "intercept_from",
+    "kernel_sums",
     "minimise_linear",
     "one_blas_thread",
     "one_in_eight",

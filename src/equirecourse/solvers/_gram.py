@@ -1,9 +1,9 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
-"""The kernel matrix of one data set, a strip of rows at a time.
+"""The kernel matrix of one data set, and sums over the kernel with another, a strip of rows at a time.
 
 A strip of inner products comes from BLAS and stays in the processor's cache while the kernel's formula is applied and
-the result written to both halves of the matrix. scikit-learn's ``pairwise_kernels`` goes over the whole matrix once for
-each operation, and raises to a power and to e one number at a time.
+the result written to both halves of the matrix, or summed up. scikit-learn's ``pairwise_kernels`` goes over the whole
+matrix once for each operation, and raises to a power and to e one number at a time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from equirecourse.solvers._threads import one_blas_thread
+from equirecourse.solvers._threads import in_parts, one_blas_thread, side_by_side
 
-__all__ = ["KERNELS", "gram_matrix"]
+__all__ = ["KERNELS", "gram_matrix", "kernel_sums"]
 
 Array = NDArray[np.float64]
 
 KERNELS = ("linear", "poly", "rbf")
 _STRIP = 128  # rows at a time: a strip fits into the cache, and its columns are written a kilobyte at a time
+_STRIP_NUMBERS = 2**16  # of a strip that is summed up and forgotten: half a megabyte
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _ROUND = 6755399441055744.0  # 1.5 · 2⁵²: added to a number, it leaves the nearest integer in the lowest bits
@@ -61,6 +62,38 @@ def _exp(x, shifted):
 
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
+def _apply(strip, own, others, rbf, gamma, degree, coef0, scratch):
+    """Replace the inner products of one person with others by the kernel."""
+    width = strip.shape[0]
+    if rbf:
+        for k in range(width):
+            squared = own + others[k] - 2.0 * strip[k]
+            strip[k] = -gamma * (squared if squared > 0.0 else 0.0)
+        _exp(strip, scratch)
+    elif degree != 1 or gamma != 1.0 or coef0 != 0.0:
+        for k in range(width):
+            base = gamma * strip[k] + coef0
+            scratch[k] = base
+            strip[k] = base if degree > 0 else 1.0
+        for _ in range(degree - 1):
+            for k in range(width):
+                strip[k] *= scratch[k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FLOATS | {"reassoc"})
+def _sum_up(products, own, others, rbf, gamma, degree, coef0, coefficients, sums):
+    """Sums of the kernel times the coefficients of the others, for a strip of inner products."""
+    scratch = np.empty(products.shape[1])
+    for a in range(products.shape[0]):
+        strip = products[a]
+        _apply(strip, own[a], others, rbf, gamma, degree, coef0, scratch)
+        total = 0.0
+        for k in range(strip.shape[0]):
+            total += strip[k] * coefficients[k]
+        sums[a] = total
+
+
+@njit(cache=True, nogil=True, fastmath=_FLOATS)
 def _fill(products, squares, first, rbf, gamma, degree, coef0, K):
     """Apply the kernel's formula to a strip of inner products; write it to rows and columns from ``first`` on."""
     m, width = products.shape
@@ -68,21 +101,9 @@ def _fill(products, squares, first, rbf, gamma, degree, coef0, K):
     others = squares[first:]
     for a in range(m):
         strip = products[a]
+        _apply(strip, squares[first + a], others, rbf, gamma, degree, coef0, scratch)
         if rbf:
-            own = squares[first + a]
-            for k in range(width):
-                squared = own + others[k] - 2.0 * strip[k]
-                strip[k] = -gamma * (squared if squared > 0.0 else 0.0)
-            strip[a] = 0.0  # a person is at no distance from themselves, whatever the rounding
-            _exp(strip, scratch)
-        elif degree != 1 or gamma != 1.0 or coef0 != 0.0:
-            for k in range(width):
-                base = gamma * strip[k] + coef0
-                scratch[k] = base
-                strip[k] = base if degree > 0 else 1.0
-            for _ in range(degree - 1):
-                for k in range(width):
-                    strip[k] *= scratch[k]
+            strip[a] = 1.0  # a person is at no distance from themselves, whatever the rounding
         target = K[first + a, first:]
         for k in range(width):
             target[k] = strip[k]
@@ -133,3 +154,49 @@ def gram_matrix(
             np.matmul(rows, X[first:].T, out=products)
             _fill(products, squares, first, rbf, float(gamma), int(degree), float(coef0), K)
     return K
+
+
+def kernel_sums(
+    X: Array, Y: Array, coefficients: Array, *, kernel: str, gamma: float, degree: int = 3, coef0: float = 0.0
+) -> Array:
+    """The kernel of the rows of X with those of Y, times a coefficient for each of the latter.
+
+    The matrix is never there as a whole, so that any number of people can be scored.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+        People.
+    Y : ndarray, shape (m, d)
+        Points of the expansion.
+    coefficients : ndarray, shape (m,)
+        Their coefficients.
+    kernel, gamma, degree, coef0
+        As of ``gram_matrix``.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        One sum for each person.
+    """
+    X, Y = np.ascontiguousarray(X, dtype=np.float64), np.ascontiguousarray(Y, dtype=np.float64)
+    if kernel == "linear":
+        return np.asarray(X @ (coefficients @ Y))
+    rbf, n, m = kernel == "rbf", len(X), len(Y)
+    if rbf and m:
+        centre = np.median(Y, axis=0)
+        X, Y = X - centre, Y - centre
+    own, others = (np.einsum("ij,ij->i", Z, Z) if rbf else np.zeros(len(Z)) for Z in (X, Y))
+    coefficients, sums = np.ascontiguousarray(coefficients, dtype=np.float64), np.empty(n)
+    rows = max(1, min(n, _STRIP_NUMBERS // max(m, 1)))
+
+    def one(at: slice) -> None:
+        buffer = np.empty((rows, m))
+        for start in range(at.start, at.stop, rows):
+            here = slice(start, min(start + rows, at.stop))
+            products = np.matmul(X[here], Y.T, out=buffer[: here.stop - here.start])
+            _sum_up(products, own[here], others, rbf, float(gamma), int(degree), float(coef0), coefficients, sums[here])
+
+    with one_blas_thread() as threads:
+        side_by_side(one, in_parts(n, m), threads)
+    return sums

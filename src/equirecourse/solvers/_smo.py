@@ -31,6 +31,7 @@ __all__ = ["minimise_pairs", "solve_pairs", "times_rows", "violation_of"]
 Array = NDArray[np.float64]
 
 _STEPS_BETWEEN_LOOKS = 1000
+_FEW_STEPS = 512
 _STEPS_BETWEEN_FRESH_GRADIENTS = 500_000
 _SMALL = 200  # people below which leaving some out saves nothing
 _WORTH_A_COPY = 0.7  # share of the people above which leaving the others out saves nothing
@@ -128,7 +129,8 @@ def _descend(
     """
     n = len(beta)
     # From a start at zero most coefficients have a bound to go to, each by a step of its own: a set would only delay.
-    n_iter, first = 0, 0 if beta.any() else n
+    # From another solution few steps are needed as a rule, and a set takes as long as a hundred.
+    n_iter, first = 0, _FEW_STEPS if beta.any() else max(n, _STEPS_BETWEEN_LOOKS)
     while n_iter < max_iter:
         rises, falls = beta < upper, beta > lower
         if not rises.any() or not falls.any():
@@ -145,7 +147,7 @@ def _descend(
             working = np.sort(np.argpartition(-excess, size)[:size])
             inner_tol = max(tol, _LEFT_OVER * (high - low))
         if n <= _SMALL or n_iter < first or len(working) > _WORTH_A_COPY * n:
-            look = min(max(n, _STEPS_BETWEEN_LOOKS), max_iter - n_iter)
+            look = min(first if n_iter < first else max(n, _STEPS_BETWEEN_LOOKS), max_iter - n_iter)
             steps, _ = move_pairs(K, A, B, diagonal, lower, upper, beta, g, tol, look)
         else:
             block, nothing = block_of(K, A, B, working), np.empty((0, len(working)))
