@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
@@ -21,11 +22,14 @@ from sklearn.utils.validation import indexable
 
 from equirecourse._validation import as_frame, check_groups
 from equirecourse.equalize._base import EqualRecourseEstimator
+from equirecourse.equalize._svc import EqualRecourseSVC
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 from equirecourse.metrics import RecourseFrame
 from equirecourse.recourse._boundary import costs_of_scores
 
 __all__ = ["Frontier", "recourse_frontier"]
+
+Array = NDArray[np.float64]
 
 _DEFAULT_SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05)
 
@@ -135,7 +139,7 @@ def recourse_frontier(
     cv : int, splitter or iterable, default=5
         As in scikit-learn; an integer stratifies by label, in the order of the rows unless a splitter shuffles.
     n_jobs : int, optional
-        Number of parallel fits.
+        Number of folds at a time: threads for an EqualRecourseSVC, processes otherwise, unless joblib is told.
     n_boot, n_permutations : int, default=500
         Resamples for the interval, and for noise floor and p-value.
     placebo : bool, default=False
@@ -189,10 +193,12 @@ def recourse_frontier(
     if placebo:
         shuffled = sensitive_features.iloc[np.random.default_rng(seed).permutation(len(y))].reset_index(drop=True)
         jobs += [([settings[-1]], shuffled, *split) for split in splits]
-    found: Iterable[Any] = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_fold)(estimator, lot, X, y, features, train, test) for lot, features, train, test in jobs
-    )
-    fits = list(found)
+    # Here too: what threads do to the filters of warnings, they do to those of the whole process.
+    with _quietly():
+        found: Iterable[Any] = Parallel(n_jobs=n_jobs, verbose=verbose, prefer=_preferred(estimator))(
+            delayed(_fold)(estimator, lot, X, y, features, train, test) for lot, features, train, test in jobs
+        )
+        fits = list(found)
     by_setting: dict[int, list[dict[str, Any]]] = {}
     for place, lot in enumerate(lots):
         folds = fits[place * len(splits) : (place + 1) * len(splits)]
@@ -271,13 +277,26 @@ def _fold(
     if steps is not None and len(steps):
         seen, held_out = steps.fit_transform(seen, y[train]), steps.transform(held_out)
     penalties = [setting.get(varied, last.recourse_penalty) for setting in lot]
-    with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
-        # The table reports convergence, and the held-out people tell whether there is a gap.
-        for category in (ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning):
-            warnings.simplefilter("ignore", category=category)
+    with _quietly(), config_context(enable_metadata_routing=False):
         groups = _safe_indexing(sensitive_features, train)
         fitted = last.fit_path(seen, y[train], sensitive_features=groups, penalties=penalties)
     return [_judge(one, held_out, test, transformed=steps is not None and len(steps) > 0) for one in fitted]
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """The table reports convergence, and the held-out people tell whether there is a gap."""
+    with warnings.catch_warnings():
+        for category in (ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning):
+            warnings.simplefilter("ignore", category=category)
+        yield
+
+
+def _preferred(estimator: Any) -> str | None:
+    """Threads for kernel models, whose compiled loops let others run and whose matrices are not copied."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    ours = isinstance(last, EqualRecourseSVC) and last.solver in ("auto", "smo") and not callable(last.kernel)
+    return "threads" if ours else None
 
 
 def _judge(model: Any, held_out: Any, test: NDArray[np.intp], *, transformed: bool) -> dict[str, Any]:
@@ -325,7 +344,7 @@ def _summarise(
                 "mean_cost": float(costs.mean()) if len(costs) else np.nan,
                 "accuracy": float(right.mean()),
                 "balanced_accuracy": float(np.mean([right[y[test] == label].mean() for label in np.unique(y)])),
-                "auc": float(roc_auc_score(y[test], part["scores"])),
+                "auc": _auc(y[test], part["scores"]),
                 "acceptance": float(1 - part["rejected"].mean()),
                 "rejected": int(np.bincount(groups[part["rejected"]], minlength=groups.max() + 1)[present].min()),
                 "converged": float(part["converged"]),
@@ -335,6 +354,19 @@ def _summarise(
     # A fold without rejected people in a group has no gap, and then there is no mean over the folds either.
     means = {str(name): float(table[name].mean(skipna=False)) for name in table}
     return {**means, "rejected": int(table["rejected"].min())}
+
+
+def _auc(y: NDArray[Any], scores: Array) -> float:
+    """Share of pairs of a person with either label whom the scores order rightly; NaN without such a pair.
+
+    scikit-learn's checks and curve take a hundred times as long, for each fold and setting.
+    """
+    upper = y == np.unique(y)[-1]
+    pairs = float(upper.sum()) * float((~upper).sum())
+    if pairs == 0:
+        return np.nan
+    ranks = rankdata(scores)
+    return float((ranks[upper].sum() - upper.sum() * (upper.sum() + 1) / 2) / pairs)
 
 
 def _shown(setting: dict[str, Any], settings: list[dict[str, Any]], prefix: str) -> dict[str, Any]:

@@ -399,7 +399,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             return np.asarray(self._sampler.transform(X) @ self._feature_coef + self.intercept_[0])
         if self.kernel == "precomputed":
             return np.asarray(X[:, self.support_] @ self.dual_coef_[0] + self.intercept_[0])
-        return self._sums_over_support(X) + self.intercept_[0]
+        return np.asarray(self._sums_over_support(X) + self.intercept_[0])
 
     def _sums_over_support(self, X: Any) -> Array:
         """The kernel expansion, some people at a time: the matrix of all of them need not fit into memory."""

@@ -19,7 +19,6 @@ target 0 and no bounds, because its coefficient takes part in Σβ + sums·t = 0
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -329,13 +328,16 @@ def penalised(
 
 
 def _solve_symmetric(system: Array, right: Array) -> Array:
-    """Solve a symmetric system; the least-norm solution, which takes ten times as long, where it is singular."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", linalg.LinAlgWarning)
-        try:
-            return np.asarray(linalg.solve(system, right, assume_a="sym", check_finite=False))
-        except (linalg.LinAlgError, linalg.LinAlgWarning):
-            return np.asarray(linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0])
+    """Solve a symmetric system; the least-norm solution, which takes ten times as long, where it is singular.
+
+    Straight through LAPACK: scipy's ``solve`` warns of a singular system, and warnings are no way for threads to talk.
+    """
+    factor, pivots, failed = linalg.lapack.dsytrf(system, lower=1)
+    if failed == 0:
+        size = float(np.abs(system).sum(axis=0).max())
+        if linalg.lapack.dsycon(factor, pivots, size, lower=1)[0] >= np.finfo(float).eps:
+            return np.asarray(linalg.lapack.dsytrs(factor, pivots, right, lower=1)[0])
+    return np.asarray(linalg.lstsq(system, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0])
 
 
 def polish(
