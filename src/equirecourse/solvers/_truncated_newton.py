@@ -15,14 +15,19 @@ beside them. Coordinate descent finds the same optimum, sooner where there are f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.solvers._coordinate_descent import by_rows, squares_of, through, violation_of
 from equirecourse.solvers._linear_svm import LinearSolution
+from equirecourse.solvers._projected_features import (
+    ProjectedFeatures,
+    by_rows,
+    conjugate_gradients,
+    squares_of,
+    violation_of,
+)
 from equirecourse.solvers._threads import one_blas_thread
 
 __all__ = ["TruncatedNewtonSVM"]
@@ -61,14 +66,11 @@ class TruncatedNewtonSVM:
 
     def solve(self, basis: Array | None = None, factors: Array | None = None) -> LinearSolution:
         """Solve for the projection with these orthonormal directions and factors; none is the identity."""
-        if basis is None or factors is None:
-            basis, factors = np.empty((self.X.shape[1], 0)), np.empty(0)
         with one_blas_thread():
-            return self._newton(basis, factors)
+            return self._newton(ProjectedFeatures(self.X, self.scaling, basis, factors))
 
-    def _newton(self, basis: Array, factors: Array) -> LinearSolution:
+    def _newton(self, everybody: ProjectedFeatures) -> LinearSolution:
         y, C, z = self.y, self.C, self._z
-        everybody = _Features(self.X, self.scaling, basis, factors)
         scores = everybody.times(z)
         value = self._value(z, scores)
         n_iter, first = 0, 0.0
@@ -101,58 +103,23 @@ class TruncatedNewtonSVM:
         self._z = z
         dual_z = z - gradient
         dual = float(np.abs(beta).sum()) - 0.5 * float(dual_z @ dual_z) - 0.5 * float(np.abs(beta) @ slack)
-        coef = through(basis, factors, z[:-1])
+        coef = everybody.through(z[:-1])
         direction = z if self.scaling else z[:-1]
         constant = self.scaling * float(z[-1])
         return LinearSolution(
             beta, coef, constant, scores, direction, 0.0, value, value - dual, violation, n_iter, n_iter
         )
 
-    def _step(self, everybody: _Features, gradient: Array, active: NDArray[np.bool_], residual: float) -> Array:
+    def _step(self, everybody: ProjectedFeatures, gradient: Array, active: NDArray[np.bool_], residual: float) -> Array:
         features, weights = everybody, np.where(active, 2.0 * self.C, 0.0)
         if active.mean() < _WORTH_A_COPY:
-            features, weights = everybody.of(active), weights[active]
+            features, weights = everybody.of(np.flatnonzero(active)), weights[active]
 
         def hessian(vector: Array) -> Array:
             return vector + features.transposed(weights * features.times(vector))
 
-        return _conjugate_gradients(hessian, -gradient, residual)
+        return conjugate_gradients(hessian, -gradient, residual, _MOST_PRODUCTS)[0]
 
     def _value(self, z: Array, scores: Array) -> float:
         slack = np.maximum(0.0, 1.0 - self.y * scores)
         return 0.5 * float(z @ z) + float(self.C @ slack**2)
-
-
-class _Features:
-    """M, of everybody or of some people."""
-
-    def __init__(self, X: Any, scaling: float, basis: Array, factors: Array) -> None:
-        self.X, self.scaling, self.basis, self.factors = X, scaling, basis, factors
-
-    def times(self, z: Array) -> Array:
-        return np.asarray(self.X @ through(self.basis, self.factors, z[:-1])) + self.scaling * float(z[-1])
-
-    def transposed(self, beta: Array) -> Array:
-        w = through(self.basis, self.factors, np.asarray(self.X.T @ beta))
-        return np.append(w, self.scaling * float(beta.sum()))
-
-    def of(self, some: NDArray[np.bool_]) -> _Features:
-        return _Features(self.X[np.flatnonzero(some)], self.scaling, self.basis, self.factors)
-
-
-def _conjugate_gradients(hessian: Callable[[Array], Array], target: Array, residual: float) -> Array:
-    """Solve hessian(step) = target, to a residual relative to the target's length."""
-    step, left = np.zeros(len(target)), target.copy()
-    towards, square = left.copy(), float(left @ left)
-    enough = residual**2 * square
-    for _ in range(_MOST_PRODUCTS):
-        if square <= enough:
-            break
-        product = hessian(towards)
-        share = square / float(towards @ product)
-        step += share * towards
-        left -= share * product
-        after = float(left @ left)
-        towards = left + (after / square) * towards
-        square = after
-    return step
