@@ -2,8 +2,8 @@
 
 LIBLINEAR's coordinate descent needs ever more passes the larger C × people is, and stops at ``max_iter`` short of the
 optimum. With few features the same optimum, intercept penalty included, can be had exactly, with a duality gap to show
-for it. With many features, or sparse ones, coordinate descent it is; but one that takes a balance out of the features
-without writing them anew, and that starts from the round before.
+for it. With many features, or sparse ones, it is coordinate descent, or Newton's method for the squared hinge; but such
+as take a balance out of the features without writing them anew, and start from the round before.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ __all__ = ["ExactLinearSVC", "can_solve"]
 Array = NDArray[np.float64]
 
 _FEW_FEATURES = 100  # up to which d × d systems keep up with coordinate descent
+_SOME_FEATURES = 1000  # up to which they do where that has a long way to go
+_LONG_WAY = 100.0  # C‖x‖²: about how many of its steps a coefficient takes from 0 to C
 _MOST_ITERATIONS = 100  # of the interior point, which takes some twenty
 
 
@@ -33,6 +35,19 @@ def can_solve(learner: Any) -> bool:
     if type(learner) is not LinearSVC:
         return False
     return bool(learner.penalty == "l2" and learner.loss in ("hinge", "squared_hinge") and learner.multi_class == "ovr")
+
+
+def _by_small_systems(learner: LinearSVC, X: Any, C: Array) -> bool:
+    """Whether d × d systems are the quickest way: for few dense features, and for some where descent hardly arrives."""
+    n, d = X.shape
+    if sparse.issparse(X):
+        return False
+    if d <= _FEW_FEATURES:
+        return True
+    # Newton's method for the squared hinge, and a dual of few people, have no long way.
+    if learner.loss != "hinge" or d > _SOME_FEATURES or n < 2 * d:
+        return False
+    return bool(C @ np.einsum("ij,ij->i", X, X) > _LONG_WAY * n)
 
 
 def _in_the_dual(learner: LinearSVC, X: Any) -> bool:
@@ -59,7 +74,7 @@ class ExactLinearSVC:
             "fit_intercept": learner.fit_intercept,
         }
         self.svm: LinearSVM | SquaredHingeSVM | CoordinateDescentSVM | TruncatedNewtonSVM
-        if not sparse.issparse(X) and X.shape[1] <= _FEW_FEATURES:
+        if _by_small_systems(learner, X, C):
             few = LinearSVM if learner.loss == "hinge" else SquaredHingeSVM
             self.svm = few(X, y, C, max_iter=min(learner.max_iter, _MOST_ITERATIONS), **common)
         elif _in_the_dual(learner, X):

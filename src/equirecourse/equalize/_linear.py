@@ -103,9 +103,9 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
     solver : {"auto", "learner"}, default="auto"
         "learner" calls the learner's own ``fit``. "auto" does so too, except for a LinearSVC with the l2 penalty (and
-        ``normalize="rejected"``). On at most 100 dense features it finds that optimum exactly: in a fraction of the
-        time, and where LIBLINEAR does not converge. On more features, or sparse ones, it is coordinate descent to the
-        learner's own ``tol`` and ``max_iter``, each round from the one before.
+        ``normalize="rejected"``), whose optimum it finds by itself. On at most 100 dense features that is exact: in a
+        fraction of the time, and where LIBLINEAR does not converge. On more, or sparse ones, it is coordinate descent
+        or Newton's method to the learner's ``tol`` and ``max_iter``, each round from where the one before has ended.
 
     Attributes
     ----------

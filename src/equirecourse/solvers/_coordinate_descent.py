@@ -123,12 +123,11 @@ class CoordinateDescentSVM:
             if (violation <= max(self.tol, rounding) and alpha.any()) or visits >= most:
                 break
             order, active, limits, done = np.arange(n), np.array([n]), np.array([np.inf, -np.inf]), False
-            state = (low_rank, signs, y, self.upper, ridge, curvature, alpha, v, c)
+            state: list[Any] = [*rows, low_rank, signs, y, self.upper, ridge, curvature, alpha, v, c]
             while not done and visits < most:
                 passes = min(_PASSES, -((visits - most) // n))
-                some, gain, done = descend(
-                    *rows, *state, max(inner_tol, rounding), passes, order, active, limits, generator
-                )
+                inner: list[Any] = [max(inner_tol, rounding), passes, order, active, limits, generator]
+                some, gain, done = descend(*state, *inner)
                 visits, waited = visits + some, waited + 1
                 if done or waited < wait:
                     continue
