@@ -119,14 +119,13 @@ class CoordinateDescentSVM:
             z = self._direction(features, v)
             scores = features.times(z)
             violation = violation_of(y * scores - 1.0 + ridge * alpha, alpha, self.upper)
-            rounding = np.finfo(float).eps * float(np.sqrt(squares.max()) * (np.sqrt(squares) @ alpha))
-            if (violation <= max(self.tol, rounding) and alpha.any()) or visits >= most:
+            if (violation <= max(self.tol, self._rounding()) and alpha.any()) or visits >= most:
                 break
             order, active, limits, done = np.arange(n), np.array([n]), np.array([np.inf, -np.inf]), False
             state: list[Any] = [*rows, low_rank, signs, y, self.upper, ridge, curvature, alpha, v, c]
             while not done and visits < most:
                 passes = min(_PASSES, -((visits - most) // n))
-                inner: list[Any] = [max(inner_tol, rounding), passes, order, active, limits, generator]
+                inner: list[Any] = [max(inner_tol, self._rounding()), passes, order, active, limits, generator]
                 some, gain, done = descend(*state, *inner)
                 visits, waited = visits + some, waited + 1
                 if done or waited < wait:
@@ -138,6 +137,11 @@ class CoordinateDescentSVM:
             turns += 1
             inner_tol *= _STRICTER
         return self._solution(features, z, scores, violation, -(-visits // n), turns)
+
+    def _rounding(self) -> float:
+        """What of a gradient is rounding error: passes that look for less than that never end."""
+        lengths = np.sqrt(self._squares + self.scaling**2)
+        return float(np.finfo(float).eps * lengths.max() * (lengths @ self._alpha))
 
     def _direction(self, features: ProjectedFeatures, v: Array) -> Array:
         return np.append(features.through(v), self.scaling * float(self.y @ self._alpha))
