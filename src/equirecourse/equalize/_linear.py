@@ -103,9 +103,10 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
     solver : {"auto", "learner"}, default="auto"
         "learner" calls the learner's own ``fit``. "auto" does so too, except for a LinearSVC with the l2 penalty (and
-        ``normalize="rejected"``), whose optimum it finds by itself. On at most 100 dense features that is exact: in a
-        fraction of the time, and where LIBLINEAR does not converge. On more, or sparse ones, it is coordinate descent
-        or Newton's method to the learner's ``tol`` and ``max_iter``, each round from where the one before has ended.
+        ``normalize="rejected"``), whose optimum it finds by itself. On at most 100 dense features (1,000 for the hinge
+        with a large C) that is exact: in a fraction of the time, and where LIBLINEAR does not converge. On more, or
+        sparse ones, it is coordinate descent or Newton's method to the learner's ``tol`` and ``max_iter``, each round
+        from where the one before has ended.
 
     Attributes
     ----------
