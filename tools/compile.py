@@ -12,11 +12,11 @@ import pandas as pd
 
 
 def linear_models() -> None:
-    """Knapsacks (costs that add up and largest costs) and the dual solver, in double and in single precision."""
+    """Knapsacks (costs that add up and largest costs) and the dual solvers, in double and in single precision."""
     from sklearn.linear_model import LogisticRegression
 
     from equirecourse import ActionSet, EqualRecourseSVC, find_recourse
-    from equirecourse.solvers import KernelDual, gram_matrix
+    from equirecourse.solvers import CoordinateDescentSVM, KernelDual, gram_matrix
 
     X, y = people()
     actions = ActionSet.from_frame(X)
@@ -27,6 +27,7 @@ def linear_models() -> None:
         EqualRecourseSVC(kernel=kernel).fit(X, y, sensitive_features=X["a"] > 0)
     K = gram_matrix(X.to_numpy(), kernel="rbf", gamma=1.0, dtype=np.float32)
     KernelDual(K, y, np.ones(len(y))).solve()
+    CoordinateDescentSVM(X.to_numpy(), y.astype(float), np.ones(len(y))).solve()
 
 
 def trees() -> None:

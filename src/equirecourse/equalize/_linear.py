@@ -104,8 +104,11 @@ class EqualRecourseLinear(EqualRecourseEstimator):
     balance_tol : float, default=1e-3
         Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
     solver : {"auto", "learner"}, default="auto"
-        "learner" calls the learner's own ``fit``. "auto" does so too, except for a LinearSVC on at most 300 dense
-        features, whose optimum it finds exactly: in a fraction of the time, and where LIBLINEAR does not converge.
+        "learner" calls the learner's own ``fit``. "auto" does so too, except for a LinearSVC with the l2 penalty (and
+        ``normalize="rejected"``), whose optimum it finds by itself. On at most 100 dense features (1,000 for the hinge
+        with a large C) that is exact: in a fraction of the time, and where LIBLINEAR does not converge. On more, or
+        sparse ones, it is coordinate descent or Newton's method to the learner's ``tol`` and ``max_iter``, each round
+        from where the one before has ended.
 
     Attributes
     ----------
@@ -144,7 +147,8 @@ class EqualRecourseLinear(EqualRecourseEstimator):
 
     Notes
     -----
-    Sparse data become dense when a direction is taken out of them.
+    Sparse data stay sparse for a LinearSVC under ``solver="auto"``. For other learners they become dense when a
+    direction is taken out of them.
 
     Examples
     --------
@@ -278,7 +282,7 @@ class _LinearProblem:
         self.model, self.data = model, data
         self.exact: ExactLinearSVC | None = None
         # A balance that ties the intercept moves it out of the learner's own penalty: left to the learner.
-        if model.solver == "auto" and model.normalize == "rejected" and can_solve(model.estimator, data.X):
+        if model.solver == "auto" and model.normalize == "rejected" and can_solve(model.estimator):
             model.estimator._validate_params()
             self.exact = ExactLinearSVC(model.estimator, data.X, data.labels, data.sample_weight)
 
@@ -337,15 +341,16 @@ class _LinearProblem:
     def _exactly(
         self, exact: ExactLinearSVC, learner: Any, contrasts: Contrasts | None, stiffness: float
     ) -> _LinearFit:
-        """The same through the exact solver, which projects matrices of d × d instead of the features."""
-        data, shrink = self.data, None
+        """The same through solvers that leave the features as they are."""
+        data, projection = self.data, None
         if contrasts is not None and stiffness > 0:
-            shrink = Projection.along(data.X.T @ contrasts.weights, contrasts.sums, stiffness).matrix
-        found = exact.fit(learner, shrink)
+            projection = Projection.along(np.asarray(data.X.T @ contrasts.weights), contrasts.sums, stiffness)
+        found = exact.fit(learner, projection)
         if found.violation > max(learner.tol, _VISIBLE_VIOLATION):
             warnings.warn(
-                f"The solver stopped with a violation of {found.violation:.2g} against tol={learner.tol:g} of "
-                f"{type(learner).__name__}; scale the features, lower C, or use solver='learner'.",
+                f"The solver stopped after {found.n_iter} iterations with a violation of {found.violation:.2g} against "
+                f"tol={learner.tol:g} of {type(learner).__name__}; scale the features, lower C, raise its max_iter, or "
+                "use solver='learner'.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
