@@ -96,6 +96,26 @@ def test_rounds_that_come_back_keep_the_smallest_relative_gap_and_say_so():
     assert rounds.chosen.summary["relative_gap"] == pytest.approx(0.2 / np.mean([1, 1, 1, 1.2, 1.2]))
 
 
+def test_rounds_that_come_no_nearer_are_searched_between_at_once():
+    balanced = np.array([-1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
+    rounds, given = run([FIRST, SECOND, THIRD, balanced], on_cycle="mix")
+    assert [one.summary["changed"] for one in rounds.history] == [0, 1, 2, 1]
+    assert rounds.converged
+    assert (rounds.chosen.number, rounds.chosen.kind) == (3, "between")
+    assert "did not come nearer" in rounds.ending
+    # On the line between the two rounds, nearer to the one with the smaller gap.
+    share = 0.2 / (0.2 + 0.5)
+    np.testing.assert_allclose(given[3].weights, (1 - share) * given[1].weights + share * given[2].weights)
+
+
+def test_rounds_that_come_no_nearer_end_if_one_of_them_has_no_gap():
+    balanced = np.array([-1.0, -1.0, -1.0, -1.0, -1.0, 1.0])
+    rounds, given = run([FIRST, balanced, FIRST * [1, 1, 1, 1, -1, -1]], on_cycle="mix")
+    assert len(given) == 3
+    assert rounds.converged
+    assert rounds.chosen.number == 1
+
+
 def test_a_round_that_shrinks_all_distances_gains_nothing_by_it():
     """The gap of the third model is the smallest only because all of its distances are."""
     with pytest.warns(ConvergenceWarning, match="round 1 is kept"):

@@ -33,7 +33,7 @@ from equirecourse.equalize._partition_sums import (
     open_partitions,
     standing,
 )
-from equirecourse.equalize._rounds import hardly_anybody
+from equirecourse.equalize._rounds import hardly_anybody, wanders
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning
 
 __all__ = ["PartitionedEqualRecourse"]
@@ -425,6 +425,9 @@ class _Fit:
                 ending = "the rounds came back to an earlier rejected set"
                 break
             states.add(current.seen.digest)
+            if len(plain.kept) == 2 and wanders([one.seen.changed for one in history]) and self._can_end(history):
+                ending = "the rounds did not come nearer to each other"
+                break
         chosen = self._best(history)
         if chosen.imbalance > model.balance_tol and len(plain.kept) == 2:
             self._between(history)
@@ -455,6 +458,12 @@ class _Fit:
         full = [one for one in history if len(one.kept) == len(history[0].kept) and np.isfinite(one.imbalance)]
         tol = self.model.balance_tol
         return min(full, key=lambda one: (max(one.imbalance, tol), -one.seen.right, one.imbalance))
+
+    def _can_end(self, history: list[_Round]) -> bool:
+        """Whether a gap of zero has been met, or must lie between two rounds."""
+        usable = [one for one in history[1:] if len(one.signed) == 1]
+        signs = {bool(one.signed[0] > 0) for one in usable}
+        return len(signs) == 2 or any(one.imbalance <= self.model.balance_tol for one in usable)
 
     def _between(self, history: list[_Round]) -> None:
         """Look for a gap of zero between two rounds of opposite sign, by false position and bisection."""

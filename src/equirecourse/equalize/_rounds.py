@@ -1,8 +1,9 @@
 """The rounds over the rejected set: who is rejected decides what is balanced, and the other way round.
 
 The paper's loop takes the people the previous model rejected, balances those, and looks at who is rejected now. It ends
-when nobody's decision changes. It need not end: it may come back to a rejected set it has been at. Then, for a single
-difference, the loop goes on *between* two rounds whose gaps have opposite signs, where a gap of zero must lie.
+when nobody's decision changes. It need not end: it may come back to a rejected set it has been at, or wander among a
+few. Then, for a single difference, the loop goes on *between* two rounds whose gaps have opposite signs, where a gap of
+zero must lie.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = [
     "hardly_anybody",
     "look",
     "run_rounds",
+    "wanders",
 ]
 
 Array = NDArray[np.float64]
@@ -206,6 +208,7 @@ def run_rounds(
     if max_rounds == 0:
         return Rounds((plain,), plain, False, "max_rounds is 0")
 
+    mixes = hard and on_cycle == "mix" and len(plain.own) == 1 and setting.memory == 1
     seen = {plain.own.weights.tobytes(): 0}
     first = period = 0
     for number in range(1, max_rounds + 1):
@@ -230,6 +233,9 @@ def run_rounds(
             first, period = seen[state] + 1, number - seen[state]
             break
         seen[state] = number
+        if mixes and wanders([r.summary["changed"] for r in history]) and _can_end(history, tol):
+            ending = "the rounds did not come nearer to each other"
+            break
     else:
         ending = f"max_rounds={max_rounds} was reached"
 
@@ -239,7 +245,7 @@ def run_rounds(
         _warn_of_no_end(ending, last, "the one the loop ends with")
         return Rounds(tuple(history), last, False, ending)
     chosen = _best(history, tol)
-    if hard and on_cycle == "mix" and chosen.imbalance > tol and len(plain.own) == 1 and setting.memory == 1:
+    if mixes and chosen.imbalance > tol:
         _search_between(fit_contrasts, setting, history, max_rounds, tol)
         chosen = _best(history, tol)
     if hard and chosen.imbalance <= tol:
@@ -302,6 +308,18 @@ def _search_between(
             high = current
         else:
             low = current
+
+
+def wanders(changed: Sequence[int]) -> bool:
+    """Whether the last round changed as many decisions as the one before: such rounds need not end by themselves."""
+    return len(changed) > 2 and changed[-1] >= changed[-2]
+
+
+def _can_end(history: Sequence[Round], tol: float) -> bool:
+    """Whether a gap of zero has been met, or must lie between two rounds."""
+    usable = [r for r in history[1:] if len(r.own) == 1]
+    signs = {bool(r.signed[0] > 0) for r in usable}
+    return len(signs) == 2 or any(r.imbalance <= tol for r in usable)
 
 
 def hardly_anybody(changed: int, people: int) -> bool:

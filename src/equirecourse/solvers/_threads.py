@@ -55,7 +55,7 @@ def in_parts(n: int, d: int) -> list[slice]:
 
     They depend on the matrix alone, so that sums over the parts are the same however many threads there are.
     """
-    if n * d < _ENOUGH:
+    if n * d < _ENOUGH or n == 0:
         return [slice(0, n)]
     size = -(-n // _PARTS)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
