@@ -146,13 +146,21 @@ def gram_matrix(
     squares = np.einsum("ij,ij->i", X, X) if rbf else np.zeros(n)
     if kernel == "linear":
         gamma, degree, coef0 = 1.0, 1, 0.0
-    strip = np.empty(min(_STRIP, n) * n)  # one for all: memory that is given back and asked for again is zeroed again
-    with one_blas_thread():
-        for first in range(0, n, _STRIP):
+    strips = range(0, n, _STRIP)
+
+    def one(at: slice) -> None:
+        # One for all of them: memory that is given back and asked for again is zeroed again.
+        strip = np.empty(min(_STRIP, n) * n)
+        for first in strips[at]:
             rows = X[first : first + _STRIP]
             products = strip[: len(rows) * (n - first)].reshape(len(rows), n - first)
             np.matmul(rows, X[first:].T, out=products)
             _fill(products, squares, first, rbf, float(gamma), int(degree), float(coef0), K)
+
+    # Strips get shorter: every fourth one, so that the parts take as long as each other.
+    parts = len(in_parts(n, n))
+    with one_blas_thread() as threads:
+        side_by_side(one, [slice(part, None, parts) for part in range(parts)], threads)
     return K
 
 
