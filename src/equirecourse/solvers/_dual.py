@@ -34,6 +34,7 @@ __all__ = ["Balance", "DualSolution", "KernelDual", "intercept_from", "penalised
 Array = NDArray[np.float64]
 
 _ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
+_ROUGHLY = 0.1  # violation of a solution that is only to tell a side
 _POLISH_LIMIT = 500  # free coefficients up to which the optimality system is solved directly
 _FIRST_STAGE = 1e-3  # violation from which that is tried: pair steps come near quickly, and get there slowly
 _STEPS_A_ROUND, _STEPS_A_CUBE = 500, 3e-4  # what one system costs, as pair steps, and for each cube of its size
@@ -214,6 +215,8 @@ class KernelDual:
     def solve_penalty(self, balance: Balance, penalty: float) -> DualSolution:
         """Solve with the paper's penalty λ|u| for one direction."""
         if balance.sums_to_zero:
+            if not self._beta.any():
+                self._begin_roughly()
             solution = penalised(self.solve, balance, penalty, self._beta, self._inside)
             self._inside = bool(abs(solution.multiplier[0]) < penalty)
             return solution
@@ -221,6 +224,14 @@ class KernelDual:
         if abs(float(hard.multiplier[0])) <= penalty:
             return hard
         return self._solve_with_pseudo_point(balance, np.inf, bound=penalty)
+
+    def _begin_roughly(self) -> None:
+        """A rough plain solution: from nothing nobody can tell which bound a multiplier will be at."""
+        nothing, zero = np.empty((0, len(self.y))), np.zeros(len(self.y))
+        bounds = self.lower, self.upper
+        self._beta, _, self._gram_beta = solve_pairs(
+            self.K, nothing, nothing, self.y, *bounds, zero, zero, tol=_ROUGHLY, max_iter=self.max_iter
+        )
 
     def _solve_with_pseudo_point(self, balance: Balance, stiffness: float, bound: float = np.inf) -> DualSolution:
         """The form where one direction carries the intercept: that direction is point n + 1 of the dual."""
