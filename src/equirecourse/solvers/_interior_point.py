@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 _TO_THE_BOUNDARY = 0.995  # share of the way to the nearest bound that a step may take
 _UNDONE = 1e3  # a residual so many times the smallest one
 _NEAR, _REFRESH = 1e-6, 10  # residual from which scores are computed anew in each iteration, and before it in how many
+_ROOM = 2.0  # of the multipliers where somebody told where to start, in mean distances to the margin
 _FEW_FEATURES = 20  # up to which loops beat BLAS
 _NO_PROGRESS = 1e-8  # a step this short, of a full one, means that rounding errors have taken over
 _BLOCK = 2**17  # numbers scaled at a time: 1 MB, so that a block stays in the cache until it is multiplied
@@ -146,6 +147,7 @@ def minimise_linear(
     total: float = 0.0,
     intercept: bool = True,
     threads: int = 1,
+    beyond: Array | None = None,
 ) -> tuple[Array, int]:
     """Solve the problem above.
 
@@ -169,6 +171,8 @@ def minimise_linear(
         Whether the score has an intercept, and so the problem its equation.
     threads : int
         How many parts of the people are worked on at the same time. The result does not depend on it.
+    beyond : ndarray of shape (n,), optional
+        How far beyond the margin a rough model has people: where to start.
 
     Returns
     -------
@@ -182,7 +186,7 @@ def minimise_linear(
     barrier = _Barrier(V, y, C, threads)
     points = [np.empty((4, len(y))) for _ in range(3)]  # this one, the best one, and the next
     point = best = points[0]
-    point[:3] = _start(V, y, C, q)
+    point[:3] = _start(V, y, C, q, beyond)
     direction = barrier.direction_of(point[0]) + q
     b, whole, n_iter, smallest, exact = 0.0, float(C.sum()), 0, np.inf, True
     while True:
@@ -235,23 +239,26 @@ def minimise_linear(
     return y * np.where(at_lower, 0.0, np.where(at_upper, C, gamma)), n_iter
 
 
-def _start(V: Array, y: Array, C: Array, q: Array) -> tuple[Array, Array, Array]:
+def _start(V: Array, y: Array, C: Array, q: Array, beyond: Array | None) -> tuple[Array, Array, Array]:
     """A point well inside: γ, and multipliers for which γz and sw are alike.
 
-    Everybody counts alike, the two labels as much as each other, and as much as lowers the objective most. What that
-    says of a person tells on which side they may end. With half of C for everybody the first dozen iterations would be
-    spent on a direction that is far too long.
+    How far beyond the margin a person is tells on which side they may end. Where nobody knows, everybody counts alike,
+    the two labels as much as each other, and as much as lowers the objective most. With half of C for everybody the
+    first dozen iterations would be spent on a direction that is far too long.
     """
-    positive = y > 0
-    both = min(float(C[positive].sum()), float(C[~positive].sum()))
-    ray = C * np.where(
-        positive, both / max(float(C[positive].sum()), 1e-300), both / max(float(C[~positive].sum()), 1e-300)
-    )
-    along = V @ ray
-    best = (float(ray.sum()) - float(along @ q)) / max(float(along @ along), 1e-300)
-    slope = (min(max(best, 0.0), 0.5) * along + q) @ V - 1.0
-    typical = float(np.abs(slope).mean())
-    z, w = np.maximum(slope, 0.0) + typical, np.maximum(-slope, 0.0) + typical
+    room = _ROOM
+    if beyond is None:
+        room = 1.0
+        positive = y > 0
+        both = min(float(C[positive].sum()), float(C[~positive].sum()))
+        ray = C * np.where(
+            positive, both / max(float(C[positive].sum()), 1e-300), both / max(float(C[~positive].sum()), 1e-300)
+        )
+        along = V @ ray
+        best = (float(ray.sum()) - float(along @ q)) / max(float(along @ along), 1e-300)
+        beyond = (min(max(best, 0.0), 0.5) * along + q) @ V - 1.0
+    room = max(room * float(np.abs(beyond).mean()), 1e-300)
+    z, w = np.maximum(beyond, 0.0) + room, np.maximum(-beyond, 0.0) + room
     return C * w / (z + w), z, w
 
 

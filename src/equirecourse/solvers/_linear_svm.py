@@ -238,7 +238,8 @@ class LinearSVM:
             if len(working) > n // 2:
                 break
             Xw, start = self._features(working, shrink), beta[working]
-            found = self._reduced(working, Xw, direction - start @ Xw, float(beta.sum() - start.sum()))
+            others = direction - start @ Xw, float(beta.sum() - start.sum())
+            found = self._reduced(working, Xw, *others, margin[working] - 1.0)
             n_iter += found.n_iter
             coef, b = self._model(found.direction, found.intercept, shrink)
             scores, moved, hinge = self._margins(coef, b)
@@ -286,8 +287,8 @@ class LinearSVM:
         needed = float(beta[working].sum() - beta.sum())
         return -0.99 * float(C[y < 0].sum()) < needed < 0.99 * float(C[y > 0].sum())
 
-    def _reduced(self, working: Rows, Xw: Array, q: Array, fixed: float) -> _Reduced:
-        """Solve for the working set, exactly; ``fixed`` is Σβ of the others."""
+    def _reduced(self, working: Rows, Xw: Array, q: Array, fixed: float, beyond: Array | None = None) -> _Reduced:
+        """Solve for the working set, exactly; ``fixed`` is Σβ of the others, ``beyond`` where margins are so far."""
         y, C = self.y[working], self.C[working]
         beta, n_iter = minimise_linear(
             Xw,
@@ -299,6 +300,7 @@ class LinearSVM:
             total=-fixed,
             intercept=self.free_intercept,
             threads=self._threads,
+            beyond=beyond,
         )
         # Two people whose β is fixed stand for the others in the polish; without a free intercept a third one, at 0
         # and with no label, takes whatever Σβ is, which makes the intercept 0.
