@@ -1,14 +1,28 @@
 """People and rounds that several folders of tests share."""
 
+import os
+import pkgutil
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 
+import hypothesis
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+import equirecourse
 from equirecourse.equalize._rounds import look
 from equirecourse.exceptions import ConvergenceWarning
+
+# A test that failed fails again: the same examples in every run. HYPOTHESIS_PROFILE=explore looks for new ones.
+hypothesis.settings.register_profile("repeat", derandomize=True)
+hypothesis.settings.register_profile("explore", derandomize=False, max_examples=300)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+# Hypothesis also tries the numbers it finds in our modules, in those that are loaded at the time: load them all.
+for module in pkgutil.walk_packages(equirecourse.__path__, "equirecourse."):
+    if not module.name.endswith("__main__"):
+        import_module(module.name)
 
 # Long tests come first. One process begins with them; when the other has done its own half, it takes short ones off
 # this one's end, so that neither waits for a long test that the other began last.

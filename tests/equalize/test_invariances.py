@@ -16,7 +16,7 @@ from equirecourse import EqualRecourseLinear, EqualRecourseSVC
 
 pytestmark = pytest.mark.filterwarnings("ignore:The rounds over the rejected set:sklearn.exceptions.ConvergenceWarning")
 
-few = settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 seeds = st.integers(0, 10_000)
 penalties = st.sampled_from([0.0, 0.3, 3.0, np.inf])
 

@@ -66,7 +66,7 @@ def test_ten_points_by_hand():
     np.testing.assert_allclose(model.estimator_.coef_, again.coef_)
 
 
-@settings(derandomize=True, deadline=None)
+@settings(deadline=None)
 @given(
     arrays(float, 12, elements=st.one_of(st.floats(0, 1e6), st.just(np.inf), st.just(0.0))),
     arrays(bool, 12),

@@ -83,7 +83,7 @@ def all_minimal_sets(coef, intercept, actions, person, norm):
     return chosen
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None)
 @given(
     coef=st.lists(st.sampled_from([-1.7, -0.6, 0.45, 1.0, 2.3]), min_size=2, max_size=4),
     intercept=st.sampled_from([-3.3, -2.05, -1.1]),

@@ -119,7 +119,7 @@ def check(found, model, frame, actions, norm):
 def test_every_action_is_allowed_and_accepted(name):
     estimator, engine = MODELS[name]
 
-    @settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def run(data):
         frame, y = make_frame(data.draw(st.integers(0, 3)))

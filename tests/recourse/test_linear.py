@@ -73,7 +73,7 @@ def small_problems(draw):
     return ActionSet(features), person, coef, intercept, choices
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None)
 @given(small_problems(), st.sampled_from(sorted(NORMS)))
 def test_lattices_equal_brute_force(problem, norm):
     actions, person, coef, intercept, choices = problem
@@ -343,7 +343,7 @@ def test_a_score_that_does_not_move_is_infeasible():
     assert np.isnan(found.counterfactuals).all()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None)
 @given(
     small_problems(),
     st.sampled_from(sorted(NORMS)),

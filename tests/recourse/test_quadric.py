@@ -13,7 +13,7 @@ from sklearn.svm import SVC, NuSVC
 from equirecourse import EqualRecourseSVC
 from equirecourse.recourse._kernel._quadric import nearest_on_quadric, quadric_of
 
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = settings(max_examples=25, deadline=None)
 
 
 def score(A, b, c, u):

@@ -28,7 +28,7 @@ from equirecourse.recourse._search._room import Room
 from equirecourse.recourse._search._scores import measure_scores
 from equirecourse.recourse._view import open_model
 
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = settings(max_examples=25, deadline=None)
 
 
 class OnlyYesOrNo:
@@ -202,7 +202,7 @@ def action_sets(draw, frame):
         return ActionSet.from_frame(frame, **options)
 
 
-@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_the_action_set_the_search_keeps_to_it(data):
     frame, y = make_mixed(seed=data.draw(st.integers(0, 2)), missing=data.draw(st.booleans()))

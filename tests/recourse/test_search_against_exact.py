@@ -41,7 +41,7 @@ def with_gaps(frame, seed):
 
 @pytest.mark.parametrize("name", FINAL)
 def test_the_search_finds_nothing_below_an_exact_answer(name):
-    @settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def run(data):
         seed = data.draw(st.integers(0, 50))
@@ -65,7 +65,7 @@ def test_the_search_finds_nothing_below_an_exact_answer(name):
 
 @pytest.mark.parametrize("name", [*FINAL, "search"])
 def test_what_a_person_leaves_alone_is_as_if_the_action_set_forbade_it(name):
-    @settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def run(data):
         frame, y = make_frame(data.draw(st.integers(0, 3)))

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from equirecourse.solvers import Balance, KernelDual, _gram, _threads, gram_matrix, kernel_sums, times_rows
 from equirecourse.solvers import _smo as smo_module
 
-SETTINGS = settings(max_examples=15, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=15, deadline=None)
 KERNELS = {"linear": (1, 0.0), "poly 2": (2, 1.0), "poly 3": (3, 0.5), "poly 0": (0, 1.0), "rbf": (3, 0.0)}
 
 
