@@ -30,12 +30,12 @@ _FEW = 15  # an exact search over trees is for so many people of each group,
 _FEW_SAMPLES = 0.5  # and a sample set has so much of the usual size
 
 
-def make_classifier(name: str, seed: int) -> Any:
+def make_classifier(name: str, seed: int, scale: Scale) -> Any:
     """A black box of Table 2, with the paper's parameters."""
     if name == "random forest":
-        return RandomForestClassifier(max_depth=4, random_state=seed)
+        return RandomForestClassifier(scale.trees, max_depth=4, random_state=seed)
     if name == "AdaBoost":
-        return AdaBoostClassifier(random_state=seed)
+        return AdaBoostClassifier(n_estimators=scale.stumps, random_state=seed)
     return LogisticRegression(max_iter=2000)
 
 
@@ -56,7 +56,7 @@ def run_black_box(cell: Cell, scale: Scale) -> dict[str, Any]:
     with warnings.catch_warnings():
         for category in (NoRecourseWarning, SmallGroupWarning, UndefinedRecourseWarning):
             warnings.simplefilter("ignore", category=category)
-        learner, base = make_classifier(cell.model, seed), balanced_weights(split.train.y, as_printed=printed)
+        learner, base = make_classifier(cell.model, seed, scale), balanced_weights(split.train.y, as_printed=printed)
         before = clone(learner).fit(split.train.X, split.train.y, base)
         surrogates = SurrogateRecourse(
             n_sets=_SETS,
@@ -75,7 +75,7 @@ def run_black_box(cell: Cell, scale: Scale) -> dict[str, Any]:
             "before": before,
             "after": _fit_weighted(learner, split.train, base * weights),
             # Fitted once more with other random numbers and no weights: what changes here is not the method's doing.
-            "placebo": make_classifier(cell.model, seed + 1).fit(split.train.X, split.train.y, base),
+            "placebo": make_classifier(cell.model, seed + 1, scale).fit(split.train.X, split.train.y, base),
         }
         row |= {"agreement": float(surrogates.agreement_.max()), "smallest_weight": float(weights.min())}
         for side, model in models.items():

@@ -44,6 +44,8 @@ class Scale:
         Permutations behind a noise floor.
     real_gaps : int
         Most groups with a gap on which all methods are tried.
+    trees, stumps, boosted : int
+        Of a forest, of AdaBoost, and of the boosting with equal recourse.
     """
 
     name: str = "full"
@@ -62,6 +64,9 @@ class Scale:
     looked_at: int = 60
     resamples: int = 200
     real_gaps: int = 100
+    trees: int = 100
+    stumps: int = 50
+    boosted: int = 60
 
 
 FULL = Scale()
@@ -82,6 +87,9 @@ QUICK = replace(
     looked_at=8,
     resamples=20,
     real_gaps=1,
+    trees=10,
+    stumps=5,
+    boosted=10,
 )
 
 

@@ -189,8 +189,8 @@ def _boosting(penalty: float) -> Callable[[_Job], Any]:
     def fit(job: _Job) -> Any:
         from lightgbm import LGBMClassifier
 
-        trees = 20 if job.scale.name == "quick" else 60
-        booster = LGBMClassifier(n_estimators=trees, max_depth=4, random_state=job.seed % 2**31, verbose=-1, n_jobs=1)
+        seed, trees = job.seed % 2**31, job.scale.boosted
+        booster = LGBMClassifier(n_estimators=trees, max_depth=4, random_state=seed, verbose=-1, n_jobs=1)
         settings: dict[str, Any] = {} if np.isinf(penalty) else {"recourse_penalty": penalty}
         model = EqualRecourseBoosting(booster, **settings)
         return model.fit(job.people.X, job.people.y, sensitive_features=job.groups, sample_weight=job.weights)
