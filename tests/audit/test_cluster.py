@@ -19,6 +19,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from equirecourse import ActionSet, audit_partitions, find_recourse
+from equirecourse.replication._cells import QUICK as QUICK_SCALE
+from equirecourse.replication._cells import table1_cells
+from equirecourse.replication._run import compute
+from equirecourse.replication._store import Store
 
 FEATURES = ["income", "debts"]
 PARTS = 8
@@ -215,6 +219,19 @@ def test_recourse_over_joblibs_dask_backend_also_when_a_worker_is_killed(client,
     np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-12 if method == "surrogate" else 0)
     np.testing.assert_array_equal(found.status, expected.status)
     np.testing.assert_array_equal(found.exact, expected.exact)
+
+
+def test_the_replication_over_joblibs_dask_backend_also_when_a_worker_is_killed(client, tmp_path):
+    cells = [cell for cell in table1_cells(QUICK_SCALE) if cell.dataset == "german" and cell.run == 0]
+    alone, together = (Store(tmp_path / name, QUICK_SCALE) for name in ("alone", "together"))
+    compute(cells, alone, n_jobs=1, verbose=False)
+    killer = KillerOfTheBusy(client)
+    killer.start()
+    with joblib.parallel_config("dask"):
+        assert compute(cells, together, n_jobs=-1, verbose=False) == len(cells)
+    killer.join(60)
+    assert killer.killed is not None
+    pd.testing.assert_frame_equal(together.read(cells), alone.read(cells), rtol=1e-9)
 
 
 def tasks_done(client):

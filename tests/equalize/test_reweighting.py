@@ -143,7 +143,7 @@ def test_second_counts_close_a_planted_gap_of_new_people(name):
     X, y, group = make_gap(6000)
     X, X_new, y, y_new, group, group_new = train_test_split(X, y, group, test_size=0.5, random_state=0)
     plain = clone(LEARNERS[name]).fit(X, y)
-    model = RecourseReweighting(LEARNERS[name], accuracy_budget=0.04, max_people=40, max_trials=6)
+    model = RecourseReweighting(LEARNERS[name], accuracy_budget=0.04, max_people=20, max_trials=6)
     model.fit(X, y, sensitive_features=group)
     (before, before_ratio), (after, after_ratio) = (held_out_gap(one, X_new, group_new) for one in (plain, model))
     # Closing this gap takes weight from the feature that counts: trees find less of it within the budget.

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 from equirecourse.solvers import Balance, KernelDual, ReferenceDual, intercept_from
-from equirecourse.solvers import _dual as dual_module
+from equirecourse.solvers import _polish as polish_module
 from equirecourse.solvers import _smo as smo_module
 from equirecourse.solvers._smo import minimise_pairs, violation_of
 
@@ -95,7 +95,7 @@ def test_polishing_brings_a_loose_solution_to_machine_precision(monkeypatch):
     _, y, K, _ = problem(100)
     C = np.full(100, 1.0)
     polished = KernelDual(K, y, C, tol=1e-4).solve()
-    monkeypatch.setattr(dual_module, "_POLISH_LIMIT", 0)
+    monkeypatch.setattr(polish_module, "_POLISH_LIMIT", 0)
     loose = KernelDual(K, y, C, tol=1e-4).solve()
     assert polished.violation < 1e-10 < loose.violation <= 1e-4
 

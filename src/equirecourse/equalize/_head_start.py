@@ -10,16 +10,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equirecourse.equalize._problem import FitData, Problem
 from equirecourse.equalize._rounds import MANY_PEOPLE, Round, RoundFit, Setting, look
 from equirecourse.solvers import one_in_eight
-
-if TYPE_CHECKING:
-    from equirecourse.equalize._base import FitData, Problem
 
 __all__ = ["LinearScore", "head_start"]
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from equirecourse.equalize._approximation import FourierMap, NystroemMap
-from equirecourse.equalize._base import FitData
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._deflated import InteriorPointDual, LibsvmDual, LinearGram
 from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._memory import available_bytes
 from equirecourse.equalize._polynomial import MonomialDual, monomials, monomials_are_worth_it
+from equirecourse.equalize._problem import FitData
 from equirecourse.solvers import (
     KERNELS,
     Balance,

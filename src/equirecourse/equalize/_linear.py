@@ -15,10 +15,11 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from equirecourse.equalize._base import EqualRecourseEstimator, FitData
+from equirecourse.equalize._base import EqualRecourseEstimator
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._liblinear import ExactLinearSVC, can_solve
+from equirecourse.equalize._problem import FitData
 from equirecourse.equalize._projection import Projection
 from equirecourse.exceptions import ConvergenceWarning
 from equirecourse.solvers import one_blas_thread

@@ -98,8 +98,11 @@ class Rounds:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per round."""
-        rows = [{"round": r.number, "kind": r.kind, **r.summary, "chosen": r is self.chosen} for r in self.history]
-        return pd.DataFrame(rows).set_index("round")
+        # By columns: pandas takes five times as long over a list of rows, as long as a round of a small problem.
+        columns: dict[str, list[Any]] = {"kind": [r.kind for r in self.history]}
+        columns |= {name: [r.summary[name] for r in self.history] for name in self.history[0].summary}
+        columns["chosen"] = [r is self.chosen for r in self.history]
+        return pd.DataFrame(columns, index=pd.Index([r.number for r in self.history], name="round"))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_feature_costs
 from equirecourse.equalize._approximation import FourierMap, NystroemMap, fit_fourier, fit_nystroem
-from equirecourse.equalize._base import EqualRecourseEstimator, FitData
+from equirecourse.equalize._base import EqualRecourseEstimator
 from equirecourse.equalize._kernel_problem import KernelFit, KernelProblem
 from equirecourse.equalize._polynomial import polynomial_kernel
+from equirecourse.equalize._problem import FitData
 from equirecourse.exceptions import ConvergenceWarning
 from equirecourse.solvers import KERNELS, kernel_sums
 

@@ -8,18 +8,11 @@ both losses with many features, dense or sparse, and ``TruncatedNewtonSVM`` the 
 """
 
 from equirecourse.solvers._coordinate_descent import CoordinateDescentSVM
-from equirecourse.solvers._dual import (
-    Balance,
-    DualSolution,
-    KernelDual,
-    intercept_from,
-    penalised,
-    polish,
-    stiffness_matrix,
-)
+from equirecourse.solvers._dual import Balance, DualSolution, KernelDual, penalised, stiffness_matrix
 from equirecourse.solvers._gram import KERNELS, gram_matrix, kernel_sums
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._linear_svm import LinearSolution, LinearSVM, one_in_eight
+from equirecourse.solvers._polish import intercept_from, polish
 from equirecourse.solvers._qp import ReferenceDual
 from equirecourse.solvers._smo import times_rows
 from equirecourse.solvers._squared_hinge import SquaredHingeSVM

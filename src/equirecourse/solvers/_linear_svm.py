@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.solvers._dual import intercept_from, polish
 from equirecourse.solvers._interior_point import minimise_linear
 from equirecourse.solvers._margins import excess_of, hinge_of
+from equirecourse.solvers._polish import intercept_from, polish
 from equirecourse.solvers._threads import in_parts, one_blas_thread, side_by_side
 
 __all__ = ["LinearSVM", "LinearSolution", "one_in_eight"]

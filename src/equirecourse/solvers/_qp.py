@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equirecourse.solvers._dual import Balance, DualSolution, intercept_from
+from equirecourse.solvers._dual import Balance, DualSolution
+from equirecourse.solvers._polish import intercept_from
 
 __all__ = ["ReferenceDual"]
 
