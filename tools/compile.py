@@ -11,20 +11,27 @@ import numpy as np
 import pandas as pd
 
 
-def linear_models() -> None:
-    """Knapsacks (costs that add up and largest costs) and the dual solvers, in double and in single precision."""
+def knapsacks() -> None:
+    """Recourse of linear models: costs that add up, and largest costs."""
     from sklearn.linear_model import LogisticRegression
 
-    from equirecourse import ActionSet, EqualRecourseSVC, find_recourse
-    from equirecourse.solvers import CoordinateDescentSVM, KernelDual, gram_matrix
+    from equirecourse import ActionSet, find_recourse
 
     X, y = people()
     actions = ActionSet.from_frame(X)
     model = LogisticRegression().fit(X, y)
     for norm in ("l1", "linf"):
         find_recourse(model, X.head(5), actions=actions, norm=norm)
-    for kernel in ("rbf", "poly"):
-        EqualRecourseSVC(kernel=kernel).fit(X, y, sensitive_features=X["a"] > 0)
+
+
+def solvers() -> None:
+    """Pair steps in double and in single precision, the interior point, coordinate descent."""
+    from equirecourse import EqualRecourseSVC
+    from equirecourse.solvers import CoordinateDescentSVM, KernelDual, gram_matrix
+
+    X, y = people()
+    for kernel in ("rbf", "poly", "linear"):
+        EqualRecourseSVC(kernel=kernel).fit(X, y, sensitive_features=X["a"] > 0).predict(X)
     K = gram_matrix(X.to_numpy(), kernel="rbf", gamma=1.0, dtype=np.float32)
     KernelDual(K, y, np.ones(len(y))).solve()
     CoordinateDescentSVM(X.to_numpy(), y.astype(float), np.ones(len(y))).solve()
@@ -47,10 +54,12 @@ def people() -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.where(X.sum(axis=1) > 0, 1, -1)
 
 
+HALVES = (("knapsacks",), ("trees", "solvers"))
+
 if __name__ == "__main__":
-    if halves := sys.argv[1:]:
-        for half in halves:
-            {"linear_models": linear_models, "trees": trees}[half]()
+    if named := sys.argv[1:]:
+        for name in named:
+            {"knapsacks": knapsacks, "solvers": solvers, "trees": trees}[name]()
     else:
-        running = [subprocess.Popen([sys.executable, __file__, half]) for half in ("linear_models", "trees")]
+        running = [subprocess.Popen([sys.executable, __file__, *half]) for half in HALVES]
         sys.exit(max([process.wait() for process in running]))
