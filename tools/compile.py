@@ -1,7 +1,7 @@
 """Compile the functions that numba compiles, once, so that test processes which start together only load them.
 
-Run as ``python tools/compile.py``. The two halves take about as long as each other and run side by side. What is
-compiled is decided by real calls on a few people; functions that were compiled before are loaded, and that is quick.
+Run as ``python tools/compile.py``. The parts run side by side. What is compiled is decided by real calls on a few
+people; functions that were compiled before are loaded, and that is quick.
 """
 
 import subprocess
@@ -54,12 +54,12 @@ def people() -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.where(X.sum(axis=1) > 0, 1, -1)
 
 
-HALVES = (("knapsacks",), ("trees", "solvers"))
+PARTS = {"knapsacks": knapsacks, "solvers": solvers, "trees": trees}
 
 if __name__ == "__main__":
     if named := sys.argv[1:]:
         for name in named:
-            {"knapsacks": knapsacks, "solvers": solvers, "trees": trees}[name]()
+            PARTS[name]()
     else:
-        running = [subprocess.Popen([sys.executable, __file__, *half]) for half in HALVES]
+        running = [subprocess.Popen([sys.executable, __file__, name]) for name in PARTS]
         sys.exit(max([process.wait() for process in running]))
