@@ -359,7 +359,7 @@ def _summarise(
 def _auc(y: NDArray[Any], scores: Array) -> float:
     """Share of pairs of a person with either label whom the scores order rightly; NaN without such a pair.
 
-    scikit-learn's checks and curve take a hundred times as long, for each fold and setting.
+    scikit-learn's checks and curve take fifteen times as long, for each fold and setting.
     """
     upper = y == np.unique(y)[-1]
     pairs = float(upper.sum()) * float((~upper).sum())
