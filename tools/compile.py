@@ -25,15 +25,15 @@ def knapsacks() -> None:
 
 
 def solvers() -> None:
-    """Pair steps in double and in single precision, the interior point, coordinate descent."""
+    """Pair steps in double and in single precision, working sets, the interior point, coordinate descent."""
     from equirecourse import EqualRecourseSVC
     from equirecourse.solvers import CoordinateDescentSVM, KernelDual, gram_matrix
 
-    X, y = people()
+    X, y = people(300)  # enough for working sets
     for kernel in ("rbf", "poly", "linear"):
         EqualRecourseSVC(kernel=kernel).fit(X, y, sensitive_features=X["a"] > 0).predict(X)
     K = gram_matrix(X.to_numpy(), kernel="rbf", gamma=1.0, dtype=np.float32)
-    KernelDual(K, y, np.ones(len(y))).solve()
+    KernelDual(K, y, np.full(len(y), 1e3)).solve()
     CoordinateDescentSVM(X.to_numpy(), y.astype(float), np.ones(len(y))).solve()
 
 
@@ -47,10 +47,10 @@ def trees() -> None:
     find_recourse(DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y), X.head(5))
 
 
-def people() -> tuple[pd.DataFrame, np.ndarray]:
-    """Sixty people with three features, about half of them accepted."""
+def people(n: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
+    """Some people with three features, about half of them accepted."""
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
     return X, np.where(X.sum(axis=1) > 0, 1, -1)
 
 

@@ -7,7 +7,9 @@ from sklearn.preprocessing import StandardScaler
 
 from equirecourse import EqualRecourseLinear, EqualRecourseSVC
 from equirecourse.datasets import load_german, make_tilted_groups
+from equirecourse.equalize._deflated import InteriorPointDual
 from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.solvers import KernelDual
 
 PENALTIES = [0.0, 0.05, 1.0, 20.0, np.inf]
 
@@ -34,6 +36,24 @@ def test_a_path_ends_where_its_fits_end(people, kernel, solver):
         assert found.n_features_in_ == alone.n_features_in_
         np.testing.assert_allclose(found.decision_function(X), alone.decision_function(X), atol=1e-4)
         assert found.objective_ == pytest.approx(alone.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["smo", "ipm"])
+@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.ConvergenceWarning")
+def test_equality_once_reached_is_not_solved_again(people, solver, monkeypatch):
+    """A penalty that enforces equality does so at any larger value, with the same model."""
+    X, y, groups = people
+    dual = KernelDual if solver == "smo" else InteriorPointDual
+    solves = []
+    solve = dual.solve_penalty
+    monkeypatch.setattr(dual, "solve_penalty", lambda *given: solves.append(given[2]) or solve(*given))
+    model = EqualRecourseSVC(kernel="linear", solver=solver, min_rejected=1, on_cycle="last", tol=1e-7)
+    small, large, larger = model.fit_path(X, y, sensitive_features=groups, penalties=[1e-3, 1e4, 1e5])
+    assert 1e-3 in solves
+    assert 1e4 in solves
+    assert 1e5 not in solves
+    assert abs(small.multiplier_[0]) == pytest.approx(1e-3)
+    np.testing.assert_array_equal(large.decision_function(X), larger.decision_function(X))
 
 
 def test_a_path_of_a_linear_learner(people):

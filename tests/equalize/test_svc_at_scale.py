@@ -1,6 +1,8 @@
 """Kernel models of many people: approximations of the kernel, single precision, limits of memory, and the gap."""
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -203,3 +205,30 @@ def test_the_duality_gap_tells_a_solver_that_was_stopped(people):
     a = theirs.dual_coef_[0]
     value = np.abs(a).sum() - 0.5 * a @ rbf_kernel(theirs.support_vectors_, gamma=theirs._gamma) @ a
     assert finished.objective_ == pytest.approx(value, rel=1e-5)
+
+
+@ANY_ENDING
+@pytest.mark.parametrize(
+    "settings",
+    [{"kernel": "rbf"}, {"kernel": "poly", "degree": 2}, {"kernel": "linear"}, {"approximation": "nystroem"}],
+    ids=lambda settings: "-".join(map(str, settings.values())),
+)
+def test_the_kernel_matrix_is_given_back_at_once(people, settings, monkeypatch):
+    """Without waiting for the garbage collector: a path of fits would hold several matrices at a time."""
+    monkeypatch.setattr(_kernel_problem, "monomials_are_worth_it", lambda *given: True)
+    made = []
+    begin = _kernel_problem.KernelProblem.__init__
+
+    def note(self, *given, **named):
+        begin(self, *given, **named)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(_kernel_problem.KernelProblem, "__init__", note)
+    X, y, group = people
+    gc.disable()
+    try:
+        EqualRecourseSVC(random_state=0, **settings).fit(X, y, sensitive_features=group)
+        assert made
+        assert all(problem() is None for problem in made)
+    finally:
+        gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ _FEW_PEOPLE = 1000  # whom the more precise solver serves in no time
 _DOUBLE_PRECISION = 8_000  # people up to whom the kernel matrix is kept in double precision
 _MOST_GRAM_BYTES: int | None = None  # None: most of what the machine has free
 _SHARE_OF_MEMORY = 0.8
+_INSIDE = 0.999
+_MOST_KEPT = 50  # solutions of equality, each of a few numbers a person
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,9 @@ class KernelProblem:
         options: dict[str, Any] = {"tol": model.tol, "max_iter": model.max_iter}
         if self.solver == "monomials":
             features = monomials(data.X, degree=model.degree, gamma=gamma, coef0=model.coef0)
-            self.dual = MonomialDual(features, lambda: self.K, data.y, self.C, **options)
+            # Through a weak reference: a circle would keep the matrix in memory until the garbage collector finds it.
+            this = weakref.proxy(self)
+            self.dual = MonomialDual(features, lambda: this.K, data.y, self.C, **options)
         elif self.solver == "qp":
             # CVXOPT's tolerance is one of the objective, ours one of its slope: decisions need the finer one.
             self.dual = ReferenceDual(self.K, data.y, self.C, tol=max(1e-4 * model.tol, 1e-12))
@@ -108,6 +113,7 @@ class KernelProblem:
             self.dual = duals[self.solver](self.K, data.y, self.C, **options)
         self._at_balance: tuple[Any, Any] | None = None
         self._latest: tuple[Contrasts, Balance] | None = None
+        self._equal: dict[bytes, KernelFit] = {}
 
     def _choose_solver(self) -> str:
         model, (n, n_features) = self.model, self.data.X.shape
@@ -231,12 +237,27 @@ class KernelProblem:
         if contrasts is None or len(contrasts) == 0:
             return self.fit_at(None, 0.0)
         if self._penalty_in_one_go(contrasts):
-            balance = self._balance(contrasts)
-            solution = self.dual.solve_penalty(balance, model.recourse_penalty)
-            size = float(np.linalg.norm(solution.differences(balance)))
-            stiffness = float(np.linalg.norm(solution.multiplier)) / size if size > 0 else np.inf
-            return self._describe(solution, balance, contrasts, stiffness)
+            return self._fit_in_one_go(contrasts, model.recourse_penalty)
         fit: KernelFit = model._fit_under_penalty(self, contrasts, _SEARCH_TOL)
+        return fit
+
+    def _fit_in_one_go(self, contrasts: Contrasts, penalty: float) -> KernelFit:
+        """Fit under λ‖u‖.
+
+        Equality, once reached, is the solution for every larger λ too. On a path of penalties the rounds come back to
+        the same rejected people again and again, so those solutions are kept.
+        """
+        key = contrasts.weights.tobytes()
+        known = self._equal.get(key)
+        if known is not None and np.linalg.norm(known.solution.multiplier) <= penalty:
+            return known
+        balance = self._balance(contrasts)
+        solution = self.dual.solve_penalty(balance, penalty)
+        size, pull = (float(np.linalg.norm(v)) for v in (solution.differences(balance), solution.multiplier))
+        fit = self._describe(solution, balance, contrasts, pull / size if size > 0 else np.inf)
+        # Clearly inside: an interior point ends a little short of a bound that it would be at.
+        if pull < _INSIDE * penalty and len(self._equal) < _MOST_KEPT:
+            self._equal[key] = fit
         return fit
 
     def _penalty_in_one_go(self, contrasts: Contrasts) -> bool:

@@ -76,7 +76,7 @@ def monomials_are_worth_it(shape: tuple[int, int], degree: int, coef0: float, we
     """
     n, d = shape
     columns = comb(d + degree - (coef0 == 0), degree)
-    pair_steps = 1e-5 * n * (weight / 1000) ** 0.8
+    pair_steps = 0.065 * (n / 4000) ** 1.4 * (weight / 4000) ** 0.6
     interior_point = n * columns * (1.3e-9 * columns + 3e-7)
     return columns < n / 4 and interior_point < _WORTH_IT * pair_steps
 

@@ -36,9 +36,8 @@ Array = NDArray[np.float64]
 
 _ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
 _ROUGHLY = 0.1  # violation of a solution that is only to tell a side
-_FIRST_STAGE = 1e-3  # violation from which that is tried: pair steps come near quickly, and get there slowly
-_STEPS_A_ROUND, _STEPS_A_CUBE = 500, 3e-4  # what one system costs, as pair steps, and for each cube of its size
-_CHEAP = 100  # free coefficients for which one system costs next to nothing
+_STEPS_A_ROUND = 800  # pair steps that take as long as one system of
+_CHEAP = 100  # free coefficients, up to which a solution within the tolerance is made exact
 _MOST_ROUNDS = 200
 
 
@@ -251,39 +250,25 @@ class KernelDual:
     ) -> _Pairs:
         if abs(start.sum()) > 1e-9 * max(1.0, np.abs(start).max(initial=0.0)):
             start, gram_start = np.zeros_like(start), np.zeros_like(start)
-        beta, gram_beta, steps, stage = start, gram_start, 0, max(self.tol, _FIRST_STAGE)
-        while True:
-            left = self.max_iter - steps
-            beta, more, gram_beta = solve_pairs(K, A, B, p, lower, upper, beta, gram_beta, tol=stage, max_iter=left)
-            steps += more
-            free = int(((beta > lower) & (beta < upper)).sum())
-            rounds = _polish_rounds(free, steps)
-            if stage <= self.tol and free > _CHEAP:  # a shortcut to the tolerance, which is reached
-                rounds = 0
+        beta, steps, gram_beta = solve_pairs(
+            K, A, B, p, lower, upper, start, gram_start, tol=self.tol, max_iter=self.max_iter
+        )
+        free = int(((beta > lower) & (beta < upper)).sum())
 
-            # Only few coefficients move: their rows tell how the product with the kernel matrix changes.
-            def gradient(moved: Array, at: Array = beta, known: Array = gram_beta) -> Array:
-                return np.asarray(known + times_rows(K, moved - at) - A.T @ (B @ moved) - p)
+        # Only few coefficients move: their rows tell how the product with the kernel matrix changes.
+        def gradient(moved: Array) -> Array:
+            return np.asarray(gram_beta + times_rows(K, moved - beta) - A.T @ (B @ moved) - p)
 
-            beta, g, violation = polish(
-                lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
-                gradient,
-                lower,
-                upper,
-                beta,
-                rounds=rounds,
-            )
-            gram_beta = g + p + A.T @ (B @ beta)
-            if violation <= self.tol or stage <= self.tol or steps >= self.max_iter:
-                break
-            stage = max(self.tol, 0.1 * stage)
-        return _Pairs(beta, gram_beta, intercept_from(g, beta, lower, upper), violation, steps)
-
-
-def _polish_rounds(free: int, steps: int) -> int:
-    """How many systems in the free coefficients may be solved in about the time that the steps have taken."""
-    rounds = int(steps / (_STEPS_A_ROUND + _STEPS_A_CUBE * free**3))
-    return min(max(rounds, 1 if free <= _CHEAP else 0), _MOST_ROUNDS)
+        exact, g, violation = polish(
+            lambda rows: K[np.ix_(rows, rows)] - A[:, rows].T @ B[:, rows],
+            gradient,
+            lower,
+            upper,
+            beta,
+            rounds=min(max(steps // _STEPS_A_ROUND, 1), _MOST_ROUNDS) if free <= _CHEAP else 0,
+        )
+        gram_exact = g + p + A.T @ (B @ exact)
+        return _Pairs(exact, gram_exact, intercept_from(g, exact, lower, upper), violation, steps)
 
 
 def penalised(

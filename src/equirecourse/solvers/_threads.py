@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _PARTS = 4
 _OUTER: ContextVar[int | None] = ContextVar("threads that BLAS had before it was limited", default=None)
-_ENOUGH = 400_000  # numbers in a matrix from which a pass takes longer than handing out its parts
+_ENOUGH = 2_000_000  # numbers in a matrix from which threads, which may have to be woken first, make up for it
 
 
 @cache
