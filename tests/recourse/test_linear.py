@@ -19,7 +19,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from equirecourse import ActionSet, find_recourse
 from equirecourse.actions import NORMS, Feature, Link, Percentiles, Rule, total_cost
-from equirecourse.recourse import boundary_costs
+from equirecourse.recourse import boundary_costs, open_model
+from equirecourse.recourse._linear import _form
 
 PLAIN_NORMS = ("l1", "l2", "linf")
 
@@ -409,3 +410,30 @@ def test_free_features_are_priced_and_those_that_cannot_change_stay(norm):
     stuck = find_recourse(model, X, actions=nothing, norm=norm)
     assert set(stuck.status) == {"accepted", "infeasible"}
     assert np.isinf(stuck.costs[stuck.rejected]).all()
+
+
+def test_what_is_known_of_one_person_serves_nobody_else(monkeypatch):
+    """A model that is opened once remembers how it reads a person: not another one, nor with other actions."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"income": rng.normal(size=40), "job": rng.choice(["a", "b", "c"], 40)})
+    frame["other"] = rng.normal(size=40)
+    target = frame["income"] + (frame["job"] == "a") + frame["other"] > 0.5
+    steps = make_column_transformer((OneHotEncoder(), ["job"]), (StandardScaler(), ["income", "other"]))
+    model = make_pipeline(steps, LogisticRegression()).fit(frame, target)
+    actions = ActionSet.from_frame(frame[["income", "job"]])  # ``other`` never changes, and differs between people
+    cheap = actions.replace("income", cost=0.5)
+    reads = []
+    read = _form._read
+    monkeypatch.setattr(_form, "_read", lambda *given: reads.append(1) or read(*given))
+    view = open_model(model)
+    for these in (actions, cheap, actions):
+        alone = find_recourse(model, frame, actions=these, norm="l1")
+        rejected = np.flatnonzero(alone.status != "accepted")[:6]
+        reads.clear()
+        for i in rejected:
+            again = find_recourse(view, frame.iloc[[i]], actions=these, norm="l1")
+            thrice = find_recourse(view, frame.iloc[[i, i, i]], actions=these, norm="l1")
+            np.testing.assert_allclose(np.append(again.costs, thrice.costs), alone.costs[i], rtol=1e-12)
+        assert len(reads) == len(rejected)
+        both = find_recourse(view, frame.iloc[rejected], actions=these, norm="l1")
+        np.testing.assert_allclose(both.costs, alone.costs[rejected], rtol=1e-12)

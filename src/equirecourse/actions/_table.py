@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import Any, cast
 
 import narwhals.stable.v1 as nw
@@ -65,8 +66,14 @@ def encode(table: pd.DataFrame, features: tuple[Feature, ...]) -> Array:
     return values
 
 
+@lru_cache(maxsize=1000)
+def _index_of(labels: tuple[Hashable, ...]) -> pd.Index:
+    """The labels as an index, which remembers their places; flipsets read one person again and again."""
+    return pd.Index(list(labels), dtype=object)
+
+
 def _label_codes(column: pd.Series, feature: Feature) -> Array:
-    labels = pd.Index(list(feature.labels), dtype=object)
+    labels = _index_of(feature.labels)
     if isinstance(column.dtype, pd.CategoricalDtype):
         # Once per category, not once per person; the last place is for the missing, whose code is −1.
         of_category = labels.get_indexer(pd.Index(column.cat.categories, dtype=object))

@@ -149,7 +149,9 @@ class Problem:
         """The same question for some of the people."""
         people = np.asarray(people)
         frozen = None if self.frozen is None else self.frozen[people]
-        return replace(self, table=self.table.iloc[people], frozen=frozen)
+        part = replace(self, table=self.table.iloc[people], frozen=frozen)
+        vars(part)["start"] = self.start[people]  # known already, and a table of labels takes long to read
+        return part
 
     def sent(self, people: Any) -> Problem:
         """The same question for some of the people, to be sent to a process that cannot show progress.
