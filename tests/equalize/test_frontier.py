@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from equirecourse import EqualRecourseLinear, EqualRecourseSVC, recourse_frontier
 from equirecourse.datasets import load_credit
 from equirecourse.equalize import Frontier
-from equirecourse.exceptions import ConvergenceWarning
+from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
 
 MODEL = EqualRecourseSVC(kernel="linear", max_rounds=2)
 GRID = {"recourse_penalty": [1.0, np.inf]}
@@ -234,3 +234,35 @@ def test_settings_of_any_order_and_kind_keep_their_rows(people):
         alone = recourse_frontier(MODEL, X, y, sensitive_features=group, param_grid=one, **FAST).table.iloc[1]
         for name in ("gap", "accuracy", "mean_cost", "acceptance"):
             assert row[name] == pytest.approx(alone[name], abs=1e-6), (setting, name)
+
+
+@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.ConvergenceWarning")
+def test_folds_without_rejected_people_are_told_of_once(make_people):
+    """Few of a group are rejected, and many folds: one sentence for all folds and settings, with the group's name."""
+    X, y, group = make_people(200, seed=3)
+    names = np.where((group == 1) & (np.arange(200) % 4 == 1), "few", "many")
+    rejects_some = EqualRecourseSVC(kernel="linear", min_rejected=1)
+    with pytest.warns(UndefinedRecourseWarning) as caught:
+        frontier = recourse_frontier(
+            rejects_some,
+            X,
+            y,
+            sensitive_features=names,
+            param_grid={"recourse_penalty": [1.0, 2.0]},
+            **{**FAST, "cv": 15},
+        )
+    assert len(caught) == 1
+    assert "group 'few' in fold" in str(caught[0].message)
+    assert "use fewer folds" in str(caught[0].message)
+    assert frontier.table["gap"].isna().all()
+
+
+def test_a_fold_of_one_group_is_refused_before_anything_is_fitted(make_people, monkeypatch):
+    X, y, _ = make_people(60)
+    names = np.where(np.arange(60) < 4, "few", "many")
+    monkeypatch.setattr(EqualRecourseSVC, "fit_path", None)
+    with pytest.raises(
+        ValueError, match=r"Fold 2 of 5 holds out people of group 'many' only, and a gap needs two"
+    ) as told:
+        recourse_frontier(MODEL, X, y, sensitive_features=names, param_grid=GRID, **{**FAST, "cv": 5})
+    assert "use fewer folds" in str(told.value)

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import indexable
 
-from equirecourse._validation import as_frame, check_groups
+from equirecourse._validation import Groups, as_frame, check_groups
 from equirecourse.equalize._base import EqualRecourseEstimator
 from equirecourse.equalize._svc import EqualRecourseSVC
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
@@ -154,6 +154,11 @@ def recourse_frontier(
     Frontier
         The table, and the pick within an accuracy budget.
 
+    Warns
+    -----
+    UndefinedRecourseWarning
+        If a fold has nobody rejected in a group, so that the mean gap of a setting is NaN.
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
@@ -187,6 +192,7 @@ def recourse_frontier(
         settings = list(ParameterGrid(param_grid))
     settings = [plain, *settings]
     splits = list(check_cv(cv, y, classifier=True).split(X, y))
+    _check_groups_of_folds(splits, groups)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     lots = _share_work(settings, prefix)
     jobs = [([settings[k] for k in lot], sensitive_features, *split) for lot in lots for split in splits]
@@ -207,11 +213,24 @@ def recourse_frontier(
     for k, setting in enumerate(settings):
         parts = by_setting[k]
         rows.append({**_shown(setting, settings, prefix), **_summarise(parts, y, codes, n_boot, n_permutations, seed)})
+    _warn_of_empty_folds(by_setting, groups)
     fake = None
     if placebo:
         parts = [part for (part,) in fits[-len(splits) :]]
         fake = pd.Series(_summarise(parts, y, codes, n_boot, n_permutations, seed), name="placebo")
     return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), fits[0][0]["space"], fake)
+
+
+def _check_groups_of_folds(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]], groups: Groups) -> None:
+    """Refuse folds that have no two groups to compare, before anything is fitted."""
+    for fold, (_, test) in enumerate(splits, start=1):
+        present = np.unique(groups.codes[test])
+        if len(present) < 2:
+            who = f"people of group {groups.labels[present[0]]!r} only" if len(present) else "nobody"
+            raise ValueError(
+                f"Fold {fold} of {len(splits)} holds out {who}, and a gap needs two groups; use fewer folds, or splits "
+                "that stratify by group."
+            )
 
 
 def _equalizer_prefix(estimator: Any) -> str:
@@ -323,14 +342,15 @@ def _summarise(
     folds = []
     for part in parts:
         test, right = part["test"], part["predicted"] == y[part["test"]]
-        frame = RecourseFrame(
-            costs=part["costs"],
-            rejected=part["rejected"],
-            sensitive_features=codes.iloc[test],
-            n_boot=n_boot,
-            n_permutations=n_permutations,
-            random_state=seed,
-        )
+        with _quietly():  # a warning for each fold of each setting would be dozens; there is one for all of them
+            frame = RecourseFrame(
+                costs=part["costs"],
+                rejected=part["rejected"],
+                sensitive_features=codes.iloc[test],
+                n_boot=n_boot,
+                n_permutations=n_permutations,
+                random_state=seed,
+            )
         groups = codes.to_numpy()[test]
         present = np.unique(groups)
         costs = part["costs"][part["rejected"] & np.isfinite(part["costs"])]
@@ -354,6 +374,25 @@ def _summarise(
     # A fold without rejected people in a group has no gap, and then there is no mean over the folds either.
     means = {str(name): float(table[name].mean(skipna=False)) for name in table}
     return {**means, "rejected": int(table["rejected"].min())}
+
+
+def _warn_of_empty_folds(by_setting: dict[int, list[dict[str, Any]]], groups: Groups) -> None:
+    """Say once that folds have nobody rejected in a group, and so no gap."""
+    empty = [
+        (k, fold, groups.labels[code])
+        for k, parts in sorted(by_setting.items())
+        for fold, part in enumerate(parts, start=1)
+        for code in np.setdiff1d(groups.codes[part["test"]], groups.codes[part["test"]][part["rejected"]])
+    ]
+    if empty:
+        _, fold, label = empty[0]
+        warnings.warn(
+            f"The gap is undefined for {len({k for k, _, _ in empty})} of {len(by_setting)} settings, whose folds "
+            f"include some without rejected people of a group (the first: group {label!r} in fold {fold}); use fewer "
+            "folds, or a model that rejects more people.",
+            UndefinedRecourseWarning,
+            stacklevel=3,
+        )
 
 
 def _auc(y: NDArray[Any], scores: Array) -> float:
