@@ -1,6 +1,7 @@
 """A path of penalties is a number of fits that share their work."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -54,6 +55,8 @@ def test_equality_once_reached_is_not_solved_again(people, solver, monkeypatch):
     assert 1e5 not in solves
     assert abs(small.multiplier_[0]) == pytest.approx(1e-3)
     np.testing.assert_array_equal(large.decision_function(X), larger.decision_function(X))
+    pd.testing.assert_frame_equal(large.rounds_, larger.rounds_)
+    assert len(small.rounds_) > 1
 
 
 def test_a_path_of_a_linear_learner(people):

@@ -135,12 +135,14 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         opened = clone(models[0])
         problem = opened._open(X, y, sensitive_features, sample_weight)
         plain = problem.fit(None)
+        rounds: Rounds | None = None
         for model in models:
             # What the checks found out about the data: the number and the names of its features.
             model.__dict__.update({k: v for k, v in opened.__dict__.items() if k.endswith("_in_")})
             problem.model = model
             with problem.at_work():
-                rounds = model._run_rounds(problem, lambda found: plain if found is None else problem.fit(found))
+                if rounds is None or not problem.repeats(rounds):
+                    rounds = model._run_rounds(problem, lambda found: plain if found is None else problem.fit(found))
                 model._store(problem, rounds.chosen.fit)
             model._store_common(problem.data, rounds)
         return models

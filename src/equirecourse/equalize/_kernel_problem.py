@@ -20,6 +20,7 @@ from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._memory import available_bytes
 from equirecourse.equalize._polynomial import MonomialDual, monomials, monomials_are_worth_it
 from equirecourse.equalize._problem import FitData
+from equirecourse.equalize._rounds import Rounds
 from equirecourse.solvers import (
     KERNELS,
     Balance,
@@ -259,6 +260,12 @@ class KernelProblem:
         if pull < _INSIDE * penalty and len(self._equal) < _MOST_KEPT:
             self._equal[key] = fit
         return fit
+
+    def repeats(self, rounds: Rounds) -> bool:
+        """Whether rounds under an earlier penalty are those under the model's: equality each time, as it is here."""
+        penalty, later = self.model.recourse_penalty, rounds.history[1:]
+        equal = {id(fit) for fit in self._equal.values() if np.linalg.norm(fit.solution.multiplier) <= penalty}
+        return len(later) > 0 and bool(np.isfinite(penalty)) and all(id(one.fit) in equal for one in later)
 
     def _penalty_in_one_go(self, contrasts: Contrasts) -> bool:
         """Whether the solver takes λ‖u‖ as it is, without a search for the stiffness."""

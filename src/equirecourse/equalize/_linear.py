@@ -21,6 +21,7 @@ from equirecourse.equalize._head_start import LinearScore
 from equirecourse.equalize._liblinear import ExactLinearSVC, can_solve
 from equirecourse.equalize._problem import FitData
 from equirecourse.equalize._projection import Projection
+from equirecourse.equalize._rounds import Rounds
 from equirecourse.exceptions import ConvergenceWarning
 from equirecourse.solvers import one_blas_thread
 
@@ -291,6 +292,10 @@ class _LinearProblem:
         """About where the penalty weighs as much as a loss of one unit per person."""
         Z = self.data.X.T @ contrasts.weights
         return len(self.data.y) / max(float((np.asarray(Z) ** 2).sum() + (contrasts.sums**2).sum()), 1e-300)
+
+    def repeats(self, rounds: Rounds) -> bool:  # noqa: ARG002
+        """A learner is asked again: nothing is known of how it stops."""
+        return False
 
     def part(self, rows: NDArray[np.intp], weight: float) -> _LinearProblem | None:
         """The same problem for some of the people, each counted ``weight`` times, where that saves exact solves.

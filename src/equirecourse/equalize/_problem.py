@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from equirecourse._validation import Groups
 from equirecourse.equalize._contrasts import Contrasts
-from equirecourse.equalize._rounds import RoundFit
+from equirecourse.equalize._rounds import RoundFit, Rounds
 
 if TYPE_CHECKING:
     from equirecourse.equalize._head_start import LinearScore
@@ -67,6 +67,9 @@ class Problem(Protocol):
     def fit(self, contrasts: Contrasts | None) -> RoundFit: ...
 
     def natural_stiffness(self, contrasts: Contrasts) -> float: ...
+
+    def repeats(self, rounds: Rounds) -> bool:
+        """Whether rounds under an earlier penalty are known to be those under the model's penalty too."""
 
     def part(self, rows: NDArray[np.intp], weight: float) -> Problem | None:
         """The same problem for some of the people, each counted ``weight`` times; None where that is no help."""
