@@ -99,7 +99,8 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Fit once per penalty, as ``fit`` would, but each from where the one before ended.
 
         The data are checked once, the plain model and a kernel matrix are made once, and the solver of a kernel model
-        starts from the last solution: a path takes a fraction of the time of its fits. This model is not fitted.
+        starts from the last solution: a path takes a fraction of the time of its fits. What a penalty has made equal is
+        as equal under a larger one, and is not fitted again. This model is not fitted.
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ _FEW_PEOPLE = 1000  # whom the more precise solver serves in no time
 _DOUBLE_PRECISION = 8_000  # people up to whom the kernel matrix is kept in double precision
 _MOST_GRAM_BYTES: int | None = None  # None: most of what the machine has free
 _SHARE_OF_MEMORY = 0.8
-_INSIDE = 0.999
+_INSIDE = 0.999  # share of a penalty below which a multiplier has not met its bound
 _MOST_KEPT = 50  # solutions of equality, each of a few numbers a person
 
 
@@ -256,7 +256,7 @@ class KernelProblem:
         solution = self.dual.solve_penalty(balance, penalty)
         size, pull = (float(np.linalg.norm(v)) for v in (solution.differences(balance), solution.multiplier))
         fit = self._describe(solution, balance, contrasts, pull / size if size > 0 else np.inf)
-        # Clearly inside: an interior point ends a little short of a bound that it would be at.
+        # Clearly inside its bounds: CVXOPT's interior point ends a little short of one.
         if pull < _INSIDE * penalty and len(self._equal) < _MOST_KEPT:
             self._equal[key] = fit
         return fit

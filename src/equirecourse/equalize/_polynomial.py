@@ -71,8 +71,9 @@ def monomials(X: Array, *, degree: int, gamma: float, coef0: float) -> Array:
 def monomials_are_worth_it(shape: tuple[int, int], degree: int, coef0: float, weight: float) -> bool:
     """Whether the interior point on monomials beats pair steps on the kernel matrix, for losses of this total weight.
 
-    Both sides are seconds, as measured on credit with 1,000, 4,000 and 10,000 people, degrees 2 and 3, C from 0.001
-    to 10. Pair steps grow with the weight of the losses, the interior point with the square of the columns.
+    Both sides are seconds, as measured on credit with 1,000, 4,000 and 10,000 people, degrees 2 and 3, C from 0.001 to
+    10 (pair steps from 1). Pair steps grow with the weight of the losses, the interior point with the square of the
+    columns.
     """
     n, d = shape
     columns = comb(d + degree - (coef0 == 0), degree)

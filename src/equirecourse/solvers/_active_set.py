@@ -28,7 +28,8 @@ __all__ = ["FreeSet", "WorkingSet"]
 Array = NDArray[np.float64]
 
 _FLOATS = {"nnan", "nsz", "contract", "reassoc"}
-_DEPENDENT = 1e-10  # of the largest curvature: less of its own, and a coefficient does what the free ones do already
+_DEPENDENT = 1e-7  # of the largest curvature: with less of its own, a coefficient would spoil the inverse
+_FLAT = 1e-11  # with less than this, it does what the free ones do already, and can go all the way to a bound
 _REFINEMENTS = 5  # corrections in a row, without a change of sides, after which the inverse is no longer one
 _DRIFT = 1e-12  # of the sum, from rounding errors, against the largest coefficient
 _CHANGES = 3  # most changes of sides, for each coefficient
@@ -171,7 +172,7 @@ def _intercept(g, free, k):
 
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
-def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependent, column, response):
+def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependent, flat, column, response):
     """Move coefficient j until its slope is gone, and the free ones with it; return how many are free, and changes."""
     changes = 0
     while True:
@@ -182,7 +183,7 @@ def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependen
         sign = 1.0 if slope < 0 else -1.0
         curvature = _response(inverse, Q, free, k, j, column, response)
         # −1: to where the slope is zero; −2: to the bound of j itself; else the free one that meets its bound.
-        share, at = abs(slope) / curvature if curvature > dependent else np.inf, -1
+        share, at = abs(slope) / curvature if curvature > flat else np.inf, -1
         room = upper[j] - beta[j] if sign > 0 else beta[j] - lower[j]
         if room <= share:
             share, at = room, -2
@@ -201,7 +202,9 @@ def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependen
         beta[j] += sign * share
         _add(g, sign * share, Q[j])
         if at == -1:
-            return _set_free(inverse, free, place, k, j, response, curvature), changes
+            if curvature > dependent:  # else it stays where it is, and is released again should its slope come back
+                k = _set_free(inverse, free, place, k, j, response, curvature)
+            return k, changes
         if at == -2:
             beta[j] = upper[j] if sign > 0 else lower[j]
             return k, changes
@@ -213,7 +216,7 @@ def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependen
 
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
-def _settle(inverse, Q, lower, upper, beta, g, free, place, k, tol, drift, dependent, most):
+def _settle(inverse, Q, lower, upper, beta, g, free, place, k, tol, drift, dependent, flat, most):
     """Solve in place; return how many are free (−1: it did not work out) and how many changes that took."""
     m = beta.shape[0]
     column, response = np.empty(inverse.shape[0]), np.empty(inverse.shape[0])
@@ -243,7 +246,9 @@ def _settle(inverse, Q, lower, upper, beta, g, free, place, k, tol, drift, depen
             return k, changes
         if k + 3 > inverse.shape[0]:
             return -1, changes
-        k, more = _release(inverse, Q, lower, upper, beta, g, free, place, k, j, 0.1 * tol, dependent, column, response)
+        k, more = _release(
+            inverse, Q, lower, upper, beta, g, free, place, k, j, 0.1 * tol, dependent, flat, column, response
+        )
         changes += more
         if k < 0:
             return -1, changes
@@ -304,7 +309,8 @@ class FreeSet:
             How many coefficients were set free or held at a bound.
         """
         m = len(part.people)
-        dependent = _DEPENDENT * float(np.abs(np.diagonal(part.Q)).max(initial=0.0))
+        largest = float(np.abs(np.diagonal(part.Q)).max(initial=0.0))
+        dependent = _DEPENDENT * largest
         free, place = np.empty(m + 1, dtype=np.int64), np.full(m, -1)
         if self._idle > _PATIENCE:
             return None, 0
@@ -317,7 +323,7 @@ class FreeSet:
         moved = beta.copy()
         drift = _DRIFT * max(1.0, float(np.abs(beta).max(initial=0.0)))
         start = moved, g.copy(), free, place, k
-        limits = tol, drift, dependent, _CHANGES * m
+        limits = tol, drift, dependent, _FLAT * largest, _CHANGES * m
         k, changes = _settle(self._inverse, part.Q, part.lower, part.upper, *start, *limits)
         if k < 0 or not np.isfinite(moved).all() or (moved == beta).all():
             return None, int(changes)

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from equirecourse.solvers._polish import intercept_from, polish
 from equirecourse.solvers._smo import solve_pairs, times_rows
@@ -36,8 +35,8 @@ Array = NDArray[np.float64]
 
 _ZERO_SUM = 1e-12  # sums below this are the rounding of group weights that add up to +1 and −1
 _ROUGHLY = 0.1  # violation of a solution that is only to tell a side
-_STEPS_A_ROUND = 800  # pair steps that take as long as one system of
-_CHEAP = 100  # free coefficients, up to which a solution within the tolerance is made exact
+_CHEAP = 100  # free coefficients up to which a solution within the tolerance is made exact
+_STEPS_A_ROUND = 800  # pair steps that take as long as one system of so many
 _MOST_ROUNDS = 200
 
 
@@ -99,7 +98,7 @@ def stiffness_matrix(inner: Array, stiffness: float) -> Array:
     """(κ⁻¹ I + inner)⁺, the matrix of the deflation; directions of length zero are left alone."""
     if stiffness == 0 or len(inner) == 0:
         return np.zeros_like(inner)
-    values, vectors = linalg.eigh(inner)
+    values, vectors = np.linalg.eigh(inner)
     scale = np.abs(values).max(initial=0.0)
     significant = np.abs(values) > 1e-12 * scale
     softened = values + (0.0 if np.isinf(stiffness) else 1.0 / stiffness)
