@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from equirecourse.solvers import Balance, KernelDual
 from equirecourse.solvers import _active_set as module
 from equirecourse.solvers._active_set import FreeSet, WorkingSet
+from equirecourse.solvers._pair_steps import move_pairs
 from equirecourse.solvers._smo import violation_of
 
 
@@ -66,6 +67,25 @@ def test_more_are_free_at_the_start_than_the_kernel_has_rank():
     assert changes > 40
     assert ((found > part.lower) & (found < part.upper)).sum() <= 5
     assert violation_of(part.Q @ found - p, found, part.lower, part.upper) <= 1e-9
+
+
+@pytest.mark.parametrize("precision", [np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(3))
+def test_outliers_and_rounding_do_not_spoil_the_inverse(seed, precision):
+    """A polynomial kernel of degree four, with a diagonal from one to some hundred millions, rounded or not."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(2, size=(400, 5))
+    p = np.where(X[:, 0] * X[:, 1] + rng.normal(size=400) > 0, 1.0, -1.0)
+    Q = ((X @ X.T / 5 + 1.0) ** 4).astype(precision).astype(float)
+    part = WorkingSet(np.arange(400), Q, np.where(p > 0, 0.0, -10.0), np.where(p > 0, 10.0, 0.0))
+    assert np.diagonal(Q).max() > 1e6 * np.diagonal(Q).min()
+    # A few thousand pair steps first, after which the start is near, as it is when this is used.
+    start, nothing = np.zeros(400), np.empty((0, 400))
+    move_pairs(Q, nothing, nothing, np.diagonal(Q).copy(), part.lower, part.upper, start, -p, 1e-3, 3000)
+    before = violation_of(Q @ start - p, start, part.lower, part.upper)
+    found, _ = FreeSet().solve(part, start, Q @ start - p, 1e-3)
+    assert violation_of(Q @ found - p, found, part.lower, part.upper) <= 1e-3 < before
+    assert objective(part, p, found) < objective(part, p, start)
 
 
 def test_everybody_may_begin_at_a_bound():

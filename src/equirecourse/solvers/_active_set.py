@@ -28,8 +28,9 @@ __all__ = ["FreeSet", "WorkingSet"]
 Array = NDArray[np.float64]
 
 _FLOATS = {"nnan", "nsz", "contract", "reassoc"}
-_DEPENDENT = 1e-7  # of the largest curvature: with less of its own, a coefficient would spoil the inverse
-_FLAT = 1e-11  # with less than this, it does what the free ones do already, and can go all the way to a bound
+# Of its own curvature, what the free ones leave a coefficient. With less than the first it would spoil the inverse;
+# with less than the second it does nothing that they do not do already, and can go all the way to a bound.
+_DEPENDENT, _FLAT = 1e-4, 1e-11
 _REFINEMENTS = 5  # corrections in a row, without a change of sides, after which the inverse is no longer one
 _DRIFT = 1e-12  # of the sum, from rounding errors, against the largest coefficient
 _CHANGES = 3  # most changes of sides, for each coefficient
@@ -115,7 +116,7 @@ def _hold(inverse, free, place, k, at, scratch):
 
 
 @njit(cache=True, nogil=True)
-def _set_free_all(inverse, Q, free, place, rows, dependent):
+def _set_free_all(inverse, Q, free, place, rows):
     """Build the inverse for those of the rows that do not depend on the ones before."""
     k = 0
     column, response = np.empty(inverse.shape[0]), np.empty(inverse.shape[0])
@@ -124,7 +125,7 @@ def _set_free_all(inverse, Q, free, place, rows, dependent):
             k = _begin_with(inverse, Q, free, place, j)
         else:
             curvature = _response(inverse, Q, free, k, j, column, response)
-            if curvature > dependent:
+            if curvature > _DEPENDENT * Q[j, j]:
                 k = _set_free(inverse, free, place, k, j, response, curvature)
     return k
 
@@ -172,7 +173,7 @@ def _intercept(g, free, k):
 
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
-def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependent, flat, column, response):
+def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, column, response):
     """Move coefficient j until its slope is gone, and the free ones with it; return how many are free, and changes."""
     changes = 0
     while True:
@@ -183,7 +184,7 @@ def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependen
         sign = 1.0 if slope < 0 else -1.0
         curvature = _response(inverse, Q, free, k, j, column, response)
         # −1: to where the slope is zero; −2: to the bound of j itself; else the free one that meets its bound.
-        share, at = abs(slope) / curvature if curvature > flat else np.inf, -1
+        share, at = abs(slope) / curvature if curvature > _FLAT * Q[j, j] else np.inf, -1
         room = upper[j] - beta[j] if sign > 0 else beta[j] - lower[j]
         if room <= share:
             share, at = room, -2
@@ -202,7 +203,9 @@ def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependen
         beta[j] += sign * share
         _add(g, sign * share, Q[j])
         if at == -1:
-            if curvature > dependent:  # else it stays where it is, and is released again should its slope come back
+            if (
+                curvature > _DEPENDENT * Q[j, j]
+            ):  # else it stays where it is, and is released again should its slope come back
                 k = _set_free(inverse, free, place, k, j, response, curvature)
             return k, changes
         if at == -2:
@@ -216,7 +219,7 @@ def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, dependen
 
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
-def _settle(inverse, Q, lower, upper, beta, g, free, place, k, tol, drift, dependent, flat, most):
+def _settle(inverse, Q, lower, upper, beta, g, free, place, k, tol, drift, most):
     """Solve in place; return how many are free (−1: it did not work out) and how many changes that took."""
     m = beta.shape[0]
     column, response = np.empty(inverse.shape[0]), np.empty(inverse.shape[0])
@@ -246,9 +249,7 @@ def _settle(inverse, Q, lower, upper, beta, g, free, place, k, tol, drift, depen
             return k, changes
         if k + 3 > inverse.shape[0]:
             return -1, changes
-        k, more = _release(
-            inverse, Q, lower, upper, beta, g, free, place, k, j, 0.1 * tol, dependent, flat, column, response
-        )
+        k, more = _release(inverse, Q, lower, upper, beta, g, free, place, k, j, 0.1 * tol, column, response)
         changes += more
         if k < 0:
             return -1, changes
@@ -309,21 +310,19 @@ class FreeSet:
             How many coefficients were set free or held at a bound.
         """
         m = len(part.people)
-        largest = float(np.abs(np.diagonal(part.Q)).max(initial=0.0))
-        dependent = _DEPENDENT * largest
         free, place = np.empty(m + 1, dtype=np.int64), np.full(m, -1)
         if self._idle > _PATIENCE:
             return None, 0
         k = self._carry_over(part.people, free, place)
         if k == 0:
-            k = self._begin(part, beta, free, place, dependent)
+            k = self._begin(part, beta, free, place)
         self.trusted, self._people = False, np.empty(0, dtype=np.intp)
         if not 0 < k <= _MOST_FREE:
             return None, 0
         moved = beta.copy()
         drift = _DRIFT * max(1.0, float(np.abs(beta).max(initial=0.0)))
         start = moved, g.copy(), free, place, k
-        limits = tol, drift, dependent, _FLAT * largest, _CHANGES * m
+        limits = tol, drift, _CHANGES * m
         k, changes = _settle(self._inverse, part.Q, part.lower, part.upper, *start, *limits)
         if k < 0 or not np.isfinite(moved).all() or (moved == beta).all():
             return None, int(changes)
@@ -346,10 +345,10 @@ class FreeSet:
             self._inverse = grown
         return k
 
-    def _begin(self, part: WorkingSet, beta: Array, free: Any, place: Any, dependent: float) -> int:
+    def _begin(self, part: WorkingSet, beta: Array, free: Any, place: Any) -> int:
         rows = np.flatnonzero((beta > part.lower) & (beta < part.upper))
         if len(rows) > _MOST_FREE:
             return 0
         if len(rows) == 0:  # anybody who can move
             rows = np.flatnonzero(part.lower < part.upper)[:1]
-        return int(_set_free_all(self._inverse, part.Q, free, place, rows, dependent))
+        return int(_set_free_all(self._inverse, part.Q, free, place, rows))
