@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from equirecourse import EqualRecourseLinear, EqualRecourseSVC, recourse_frontier
 from equirecourse.datasets import load_credit
-from equirecourse.equalize import Frontier
+from equirecourse.equalize import Frontier, _frontier
 from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
 
 MODEL = EqualRecourseSVC(kernel="linear", max_rounds=2)
@@ -252,7 +252,8 @@ def test_folds_without_rejected_people_are_told_of_once(make_people):
             **{**FAST, "cv": 15},
         )
     assert len(caught) == 1
-    assert "group 'few' in fold" in str(caught[0].message)
+    assert "nobody of group 'few' is rejected in fold" in str(caught[0].message)
+    assert "3 of 3 settings" in str(caught[0].message)
     assert "use fewer folds" in str(caught[0].message)
     assert frontier.table["gap"].isna().all()
 
@@ -266,3 +267,15 @@ def test_a_fold_of_one_group_is_refused_before_anything_is_fitted(make_people, m
     ) as told:
         recourse_frontier(MODEL, X, y, sensitive_features=names, param_grid=GRID, **{**FAST, "cv": 5})
     assert "use fewer folds" in str(told.value)
+
+
+@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.ConvergenceWarning")
+def test_a_placebo_without_a_gap_is_told_of_too(make_people, monkeypatch):
+    """Shuffled groups may leave a fold without a gap where the groups themselves do not."""
+    X, y, group = make_people(120, seed=4)
+    tell = []
+    monkeypatch.setattr(_frontier, "warn_of_undefined", lambda gaps, folds, groups: tell.append((gaps, len(folds))))
+    found = recourse_frontier(MODEL, X, y, sensitive_features=group, param_grid=GRID, placebo=True, **FAST)
+    ((gaps, folds),) = tell
+    assert gaps == [*found.table["gap"], found.placebo["gap"]]
+    assert folds == 4

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,20 +10,22 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.stats import rankdata
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import indexable
 
-from equirecourse._validation import Groups, as_frame, check_groups
+from equirecourse._validation import as_frame, check_groups
 from equirecourse.equalize._base import EqualRecourseEstimator
+from equirecourse.equalize._held_out_folds import (
+    check_groups_of_folds,
+    fit_fold,
+    quietly,
+    summarise,
+    warn_of_undefined,
+)
 from equirecourse.equalize._svc import EqualRecourseSVC
-from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
-from equirecourse.metrics import RecourseFrame
-from equirecourse.recourse._boundary import costs_of_scores
 
 __all__ = ["Frontier", "recourse_frontier"]
 
@@ -192,7 +192,7 @@ def recourse_frontier(
         settings = list(ParameterGrid(param_grid))
     settings = [plain, *settings]
     splits = list(check_cv(cv, y, classifier=True).split(X, y))
-    _check_groups_of_folds(splits, groups)
+    check_groups_of_folds(splits, groups)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     lots = _share_work(settings, prefix)
     jobs = [([settings[k] for k in lot], sensitive_features, *split) for lot in lots for split in splits]
@@ -200,37 +200,29 @@ def recourse_frontier(
         shuffled = sensitive_features.iloc[np.random.default_rng(seed).permutation(len(y))].reset_index(drop=True)
         jobs += [([settings[-1]], shuffled, *split) for split in splits]
     # Here too: what threads do to the filters of warnings, they do to those of the whole process.
-    with _quietly():
+    with quietly():
         found: Iterable[Any] = Parallel(n_jobs=n_jobs, verbose=verbose, prefer=_preferred(estimator))(
-            delayed(_fold)(estimator, lot, X, y, features, train, test) for lot, features, train, test in jobs
+            delayed(fit_fold)(estimator, prefix, lot, X, y, features, train, test)
+            for lot, features, train, test in jobs
         )
         fits = list(found)
     by_setting: dict[int, list[dict[str, Any]]] = {}
     for place, lot in enumerate(lots):
         folds = fits[place * len(splits) : (place + 1) * len(splits)]
         by_setting.update({k: [fold[within] for fold in folds] for within, k in enumerate(lot)})
-    rows = []
-    for k, setting in enumerate(settings):
-        parts = by_setting[k]
-        rows.append({**_shown(setting, settings, prefix), **_summarise(parts, y, codes, n_boot, n_permutations, seed)})
-    _warn_of_empty_folds(by_setting, groups)
+    resamples = {"n_boot": n_boot, "n_permutations": n_permutations, "seed": seed}
+    rows = [
+        {**_shown(setting, settings, prefix), **summarise(by_setting[k], y, codes, **resamples)}
+        for k, setting in enumerate(settings)
+    ]
+    gaps, folds = [row["gap"] for row in rows], [by_setting[k] for k in range(len(settings))]
     fake = None
     if placebo:
-        parts = [part for (part,) in fits[-len(splits) :]]
-        fake = pd.Series(_summarise(parts, y, codes, n_boot, n_permutations, seed), name="placebo")
+        folds.append([part for (part,) in fits[-len(splits) :]])
+        fake = pd.Series(summarise(folds[-1], y, codes, **resamples), name="placebo")
+        gaps.append(fake["gap"])
+    warn_of_undefined(gaps, folds, groups)
     return Frontier(pd.DataFrame(rows), tuple(settings), clone(estimator), fits[0][0]["space"], fake)
-
-
-def _check_groups_of_folds(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]], groups: Groups) -> None:
-    """Refuse folds that have no two groups to compare, before anything is fitted."""
-    for fold, (_, test) in enumerate(splits, start=1):
-        present = np.unique(groups.codes[test])
-        if len(present) < 2:
-            who = f"people of group {groups.labels[present[0]]!r} only" if len(present) else "nobody"
-            raise ValueError(
-                f"Fold {fold} of {len(splits)} holds out {who}, and a gap needs two groups; use fewer folds, or splits "
-                "that stratify by group."
-            )
 
 
 def _equalizer_prefix(estimator: Any) -> str:
@@ -277,135 +269,11 @@ def _share_work(settings: list[dict[str, Any]], prefix: str) -> list[list[int]]:
     return [[0], *ordered]
 
 
-def _fold(
-    estimator: Any,
-    lot: list[dict[str, Any]],
-    X: Any,
-    y: NDArray[Any],
-    sensitive_features: Any,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-) -> list[dict[str, Any]]:
-    """Fit on one side of a split, once per setting of the lot, and judge the other."""
-    prefix = _equalizer_prefix(estimator)
-    varied = f"{prefix}recourse_penalty"
-    # The last one: the plain model, which may be the first, does not say what the others have in common.
-    model = clone(estimator).set_params(**{**lot[0], **lot[-1]})
-    steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
-    seen, held_out = _safe_indexing(X, train), _safe_indexing(X, test)
-    if steps is not None and len(steps):
-        seen, held_out = steps.fit_transform(seen, y[train]), steps.transform(held_out)
-    penalties = [setting.get(varied, last.recourse_penalty) for setting in lot]
-    with _quietly(), config_context(enable_metadata_routing=False):
-        groups = _safe_indexing(sensitive_features, train)
-        fitted = last.fit_path(seen, y[train], sensitive_features=groups, penalties=penalties)
-    return [_judge(one, held_out, test, transformed=steps is not None and len(steps) > 0) for one in fitted]
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """The table reports convergence, and the held-out people tell whether there is a gap."""
-    with warnings.catch_warnings():
-        for category in (ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning):
-            warnings.simplefilter("ignore", category=category)
-        yield
-
-
 def _preferred(estimator: Any) -> str | None:
     """Threads for kernel models, whose compiled loops let others run and whose matrices are not copied."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     ours = isinstance(last, EqualRecourseSVC) and last.solver in ("auto", "smo") and not callable(last.kernel)
     return "threads" if ours else None
-
-
-def _judge(model: Any, held_out: Any, test: NDArray[np.intp], *, transformed: bool) -> dict[str, Any]:
-    # What predict says, and boundary_costs, with one look at the people: a kernel takes its time.
-    scores = model.decision_function(held_out)
-    predicted = model.classes_[(scores > 0).astype(int)]
-    rejected = predicted != model.favorable_label_
-    costs, space = costs_of_scores(model, scores, rejected)
-    return {
-        "test": test,
-        "costs": costs,
-        "rejected": rejected,
-        "predicted": predicted,
-        "scores": scores,
-        "converged": model.converged_,
-        "space": "transformed" if transformed and space == "input" else space,
-    }
-
-
-def _summarise(
-    parts: list[dict[str, Any]], y: NDArray[Any], codes: pd.Series, n_boot: int, n_permutations: int, seed: int
-) -> dict[str, Any]:
-    """Gap, accuracy and acceptance in each held-out fold, and their means."""
-    folds = []
-    for part in parts:
-        test, right = part["test"], part["predicted"] == y[part["test"]]
-        with _quietly():  # a warning for each fold of each setting would be dozens; there is one for all of them
-            frame = RecourseFrame(
-                costs=part["costs"],
-                rejected=part["rejected"],
-                sensitive_features=codes.iloc[test],
-                n_boot=n_boot,
-                n_permutations=n_permutations,
-                random_state=seed,
-            )
-        groups = codes.to_numpy()[test]
-        present = np.unique(groups)
-        costs = part["costs"][part["rejected"] & np.isfinite(part["costs"])]
-        folds.append(
-            {
-                "gap": frame.gap,
-                "gap_low": frame.interval.low,
-                "gap_high": frame.interval.high,
-                "noise_floor": frame.noise_floor,
-                "relative_gap": frame.relative_gap,
-                "mean_cost": float(costs.mean()) if len(costs) else np.nan,
-                "accuracy": float(right.mean()),
-                "balanced_accuracy": float(np.mean([right[y[test] == label].mean() for label in np.unique(y)])),
-                "auc": _auc(y[test], part["scores"]),
-                "acceptance": float(1 - part["rejected"].mean()),
-                "rejected": int(np.bincount(groups[part["rejected"]], minlength=groups.max() + 1)[present].min()),
-                "converged": float(part["converged"]),
-            }
-        )
-    table = pd.DataFrame(folds)
-    # A fold without rejected people in a group has no gap, and then there is no mean over the folds either.
-    means = {str(name): float(table[name].mean(skipna=False)) for name in table}
-    return {**means, "rejected": int(table["rejected"].min())}
-
-
-def _warn_of_empty_folds(by_setting: dict[int, list[dict[str, Any]]], groups: Groups) -> None:
-    """Say once that folds have nobody rejected in a group, and so no gap."""
-    empty = [
-        (k, fold, groups.labels[code])
-        for k, parts in sorted(by_setting.items())
-        for fold, part in enumerate(parts, start=1)
-        for code in np.setdiff1d(groups.codes[part["test"]], groups.codes[part["test"]][part["rejected"]])
-    ]
-    if empty:
-        _, fold, label = empty[0]
-        warnings.warn(
-            f"The gap is undefined for {len({k for k, _, _ in empty})} of {len(by_setting)} settings, whose folds "
-            f"include some without rejected people of a group (the first: group {label!r} in fold {fold}); use fewer "
-            "folds, or a model that rejects more people.",
-            UndefinedRecourseWarning,
-            stacklevel=3,
-        )
-
-
-def _auc(y: NDArray[Any], scores: Array) -> float:
-    """Share of pairs of a person with either label whom the scores order rightly; NaN without such a pair.
-
-    scikit-learn's checks and curve take fifteen times as long, for each fold and setting.
-    """
-    upper = y == np.unique(y)[-1]
-    pairs = float(upper.sum()) * float((~upper).sum())
-    if pairs == 0:
-        return np.nan
-    ranks = rankdata(scores)
-    return float((ranks[upper].sum() - upper.sum() * (upper.sum() + 1) / 2) / pairs)
 
 
 def _shown(setting: dict[str, Any], settings: list[dict[str, Any]], prefix: str) -> dict[str, Any]:
