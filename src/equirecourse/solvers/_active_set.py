@@ -131,6 +131,18 @@ def _set_free_all(inverse, Q, free, place, rows):
 
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
+def _first_bound(lower, upper, beta, free, k, direction, share, at):
+    """How far to go along a direction, at most ``share`` of it, and the free one whose bound is in the way, or ``at``."""
+    for a in range(k):
+        i, d = free[a], direction[a + 1]
+        if d > 0 and share * d > upper[i] - beta[i]:
+            share, at = max((upper[i] - beta[i]) / d, 0.0), a
+        elif d < 0 and share * d < lower[i] - beta[i]:
+            share, at = max((lower[i] - beta[i]) / d, 0.0), a
+    return share, at
+
+
+@njit(cache=True, nogil=True, fastmath=_FLOATS)
 def _to_common_optimum(inverse, Q, lower, upper, beta, g, free, place, k, b, missing, direction, scratch):
     """Move the free coefficients to their optimum; hold those that meet a bound. Return how many are left free."""
     before = beta.copy()
@@ -140,13 +152,7 @@ def _to_common_optimum(inverse, Q, lower, upper, beta, g, free, place, k, b, mis
     for a in range(k):
         direction[a + 1] = _dot(inverse[a + 1, : k + 1], scratch[: k + 1])
     while True:
-        share, at = 1.0, -1
-        for a in range(k):
-            i, d = free[a], direction[a + 1]
-            if d > 0 and share * d > upper[i] - beta[i]:
-                share, at = max((upper[i] - beta[i]) / d, 0.0), a
-            elif d < 0 and share * d < lower[i] - beta[i]:
-                share, at = max((lower[i] - beta[i]) / d, 0.0), a
+        share, at = _first_bound(lower, upper, beta, free, k, direction, 1.0, -1)
         for a in range(k):
             beta[free[a]] += share * direction[a + 1]
         if at < 0 or k == 1:
@@ -188,30 +194,26 @@ def _release(inverse, Q, lower, upper, beta, g, free, place, k, j, tol, column, 
         room = upper[j] - beta[j] if sign > 0 else beta[j] - lower[j]
         if room <= share:
             share, at = room, -2
-        for a in range(k):
-            i, d = free[a], -sign * response[a + 1]
-            if d > 0 and share * d > upper[i] - beta[i]:
-                share, at = max((upper[i] - beta[i]) / d, 0.0), a
-            elif d < 0 and share * d < lower[i] - beta[i]:
-                share, at = max((lower[i] - beta[i]) / d, 0.0), a
+        direction = column  # which has served its purpose
+        for a in range(1, k + 1):
+            direction[a] = -sign * response[a]
+        share, at = _first_bound(lower, upper, beta, free, k, direction, share, at)
         if share == np.inf:
             return -1, changes
         for a in range(k):
-            move = -sign * response[a + 1] * share
-            beta[free[a]] += move
-            _add(g, move, Q[free[a]])
+            beta[free[a]] += share * direction[a + 1]
+            _add(g, share * direction[a + 1], Q[free[a]])
         beta[j] += sign * share
         _add(g, sign * share, Q[j])
         if at == -1:
-            if (
-                curvature > _DEPENDENT * Q[j, j]
-            ):  # else it stays where it is, and is released again should its slope come back
+            # Else it stays where it is, and is released again should its slope come back.
+            if curvature > _DEPENDENT * Q[j, j]:
                 k = _set_free(inverse, free, place, k, j, response, curvature)
             return k, changes
         if at == -2:
             beta[j] = upper[j] if sign > 0 else lower[j]
             return k, changes
-        beta[free[at]] = upper[free[at]] if sign * response[at + 1] < 0 else lower[free[at]]
+        beta[free[at]] = upper[free[at]] if direction[at + 1] > 0 else lower[free[at]]
         if k == 1:
             place[free[0]] = -1
             return _begin_with(inverse, Q, free, place, j), changes
@@ -309,10 +311,10 @@ class FreeSet:
         changes : int
             How many coefficients were set free or held at a bound.
         """
-        m = len(part.people)
-        free, place = np.empty(m + 1, dtype=np.int64), np.full(m, -1)
         if self._idle > _PATIENCE:
             return None, 0
+        m = len(part.people)
+        free, place = np.empty(m + 1, dtype=np.int64), np.full(m, -1)
         k = self._carry_over(part.people, free, place)
         if k == 0:
             k = self._begin(part, beta, free, place)

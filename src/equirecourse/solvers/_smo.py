@@ -33,7 +33,7 @@ __all__ = ["minimise_pairs", "solve_pairs", "times_rows", "violation_of"]
 Array = NDArray[np.float64]
 
 _STEPS_BETWEEN_LOOKS = 1000
-_FEW_STEPS, _FEW_FREE = 512, 250
+_FEW_STEPS, _FEW_FREE = 512, 250  # of a warm start: steps among everybody first, unless no more than these are free
 _STEPS_BETWEEN_FRESH_GRADIENTS = 500_000
 _SMALL = 200  # people below which leaving some out saves nothing
 _WORTH_A_COPY = 0.7  # share of the people above which leaving the others out saves nothing
