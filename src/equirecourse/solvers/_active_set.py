@@ -132,7 +132,7 @@ def _set_free_all(inverse, Q, free, place, rows):
 
 @njit(cache=True, nogil=True, fastmath=_FLOATS)
 def _first_bound(lower, upper, beta, free, k, direction, share, at):
-    """How far to go along a direction, at most ``share`` of it, and the free one whose bound is in the way, or ``at``."""
+    """How far along a direction, at most ``share`` of it, and the free one whose bound is in the way, or ``at``."""
     for a in range(k):
         i, d = free[a], direction[a + 1]
         if d > 0 and share * d > upper[i] - beta[i]:
