@@ -118,7 +118,9 @@ def optimism(places, leaves, box, x, spent, cut, largest, leaf_of):
             return -np.inf, score, False
         leaf_of[t] = leaf
         bound += leaves.value[leaf]
-        at_x = leaf_at(row, leaves, x, leaf)
+        at_x = leaf_at(row, leaves, x, leaf, leaves.tree_begin[t + 1])
+        if at_x < 0:  # the cheapest point of the box is as dear as the budget
+            return -np.inf, score, False
         score += leaves.value[at_x]
         settled &= at_x == leaf
     return bound, score, settled
@@ -126,14 +128,14 @@ def optimism(places, leaves, box, x, spent, cut, largest, leaf_of):
 
 @njit(cache=True, nogil=True)
 def shares(places, leaves, box, x, spent, cut, leaf_of, won, in_tree, touched, needs):
-    """What each place could win at most, summed over the trees."""
+    """What each place could win at most, summed over the trees; ``x`` is a point that ``optimism`` found a leaf for."""
     begin, cost, home, row = places.begin, places.cost, places.home, places.row
     box_low, box_high, words = box.low, box.high, box.words
     entry_begin, feature, low, high, masks = leaves.entry_begin, leaves.feature, leaves.low, leaves.high, leaves.masks
     for i in range(len(won)):
         won[i] = 0.0
     for t in range(len(leaf_of)):
-        value = leaves.value[leaf_at(row, leaves, x, leaf_of[t])]
+        value = leaves.value[leaf_at(row, leaves, x, leaf_of[t], leaves.tree_begin[t + 1])]
         n_touched = 0
         for leaf in range(leaf_of[t], leaves.tree_begin[t + 1]):
             gain = leaves.value[leaf] - value
@@ -167,10 +169,12 @@ def shares(places, leaves, box, x, spent, cut, leaf_of, won, in_tree, touched, n
                     if row[j] >= 0 and not (has_bit(words, row[j], k) and has_bit(masks, low[e], k)):
                         continue
                     i = begin[j] + k
+                    if share <= in_tree[i]:
+                        continue  # a share may be zero: a place is noted once, when it first wins something
                     if in_tree[i] == 0.0:
                         touched[n_touched] = i
                         n_touched += 1
-                    in_tree[i] = max(in_tree[i], share)
+                    in_tree[i] = share
         for i in range(n_touched):
             won[touched[i]] += in_tree[touched[i]]
             in_tree[touched[i]] = 0.0

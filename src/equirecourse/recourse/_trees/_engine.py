@@ -130,6 +130,7 @@ def _trees(ensemble: Ensemble, axes: list[Axis]) -> Trees:
             answers[rows, : axis.n_cells] = axis.left
     return Trees(
         base=ensemble.base[1] - ensemble.base[0],
+        longest_path=ensemble.longest_path,
         roots=ensemble.roots.astype(np.int64),
         left=ensemble.left.astype(np.int64),
         right=ensemble.right.astype(np.int64),
@@ -232,7 +233,7 @@ class _Person:
         for budget in self._budgets():
             places, leaves, rules = self._view(budget)
             x = np.zeros(len(self.cells), dtype=np.int32)
-            cost = first_guess(places, leaves, rules, setting.ballot, self.bans, self.largest, x)
+            cost = first_guess(places, leaves, rules, setting.ballot, self.bans, self.largest, budget, x)
             if cost < np.inf:
                 self.columns = places.column[places.begin[:-1] + x]
                 places, leaves, rules = self._view(cost)  # what costs more is of no use any more

@@ -13,14 +13,17 @@ __all__ = ["first_guess"]
 
 @njit(cache=True, nogil=True)
 def _single_moves(places, leaves, x, gain):
-    """Score of a point, and what it would gain if one feature moved to one place."""
+    """Score of a point, and what it would gain if one feature moved to one place; −inf if the budget excludes it."""
     begin, row = places.begin, places.row
     entry_begin, feature, low, high, masks = leaves.entry_begin, leaves.feature, leaves.low, leaves.high, leaves.masks
     for i in range(len(gain)):
         gain[i] = 0.0
     score = leaves.base
     for t in range(len(leaves.tree_begin) - 1):
-        value = leaves.value[leaf_at(row, leaves, x, leaves.tree_begin[t])]
+        at_x = leaf_at(row, leaves, x, leaves.tree_begin[t], leaves.tree_begin[t + 1])
+        if at_x < 0:
+            return -np.inf
+        value = leaves.value[at_x]
         score += value
         for leaf in range(leaves.tree_begin[t], leaves.tree_begin[t + 1]):
             away = -1
@@ -45,8 +48,11 @@ def _single_moves(places, leaves, x, gain):
 
 
 @njit(cache=True, nogil=True)
-def first_guess(places, leaves, rules, ballot, bans, largest, x):
-    """Move ``x`` from home to an accepted point, greedily, then cheapen it; its cost, infinite if it got stuck."""
+def first_guess(places, leaves, rules, ballot, bans, largest, budget, x):
+    """Move ``x`` from home to an accepted point, greedily, then cheapen it; its cost, infinite if it got stuck.
+
+    It stays below the budget that the leaves were kept for: beyond it, a point may be in a leaf that was left out.
+    """
     p = len(x)
     begin, cost = places.begin, places.cost
     gain = np.empty(len(cost))
@@ -55,6 +61,8 @@ def first_guess(places, leaves, rules, ballot, bans, largest, x):
     reached = False
     for _ in range(4 * p + 8):
         score = _single_moves(places, leaves, x, gain)
+        if score == -np.inf:
+            break
         if broken_rule(places, rules, x) < 0 and accepts(places, leaves, ballot, x, score):
             reached = True
             break
@@ -65,8 +73,8 @@ def first_guess(places, leaves, rules, ballot, bans, largest, x):
         for j in range(p):
             here = cost[begin[j] + x[j]]
             for i in range(begin[j], begin[j + 1]):
-                if gain[i] > 0.0:
-                    more = max(cost[i] - spent, 0.0) if largest else cost[i] - here
+                more = max(cost[i] - spent, 0.0) if largest else cost[i] - here
+                if gain[i] > 0.0 and spent + more < budget:
                     # What is gained beyond zero is worth nothing.
                     worth = min(gain[i], ballot.tolerance - score) / max(more, 1e-12)
                     if worth > best:
@@ -78,6 +86,8 @@ def first_guess(places, leaves, rules, ballot, bans, largest, x):
         return np.inf
     while True:
         score = _single_moves(places, leaves, x, gain)
+        if score == -np.inf:
+            return np.inf
         best, best_j, best_k = 0.0, -1, -1
         for j in range(p):
             now = x[j]

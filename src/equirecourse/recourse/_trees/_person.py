@@ -27,18 +27,18 @@ Longs = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 
-_DEEPEST = 1024  # nodes on a path
-
 
 class Trees(NamedTuple):
     """The trees, the same for everybody; see ``Ensemble``.
 
-    ``feature`` is the feature that a question is about, −1 if nobody can change its answer. ``turn`` is the cell of an
-    ordered feature from which on the answer is another, ``left_below`` the answer before. ``table`` is the row of
-    ``answers`` (questions × cells) that holds the answers about a set.
+    ``longest_path`` counts the nodes from a root to the leaf farthest away. ``feature`` is the feature that a question
+    is about, −1 if nobody can change its answer. ``turn`` is the cell of an ordered feature from which on the answer is
+    another, ``left_below`` the answer before. ``table`` is the row of ``answers`` (questions × cells) that holds the
+    answers about a set.
     """
 
     base: float
+    longest_path: int
     roots: Longs
     left: Longs
     right: Longs
@@ -203,7 +203,7 @@ def _grow(
     Walks through each tree with the places that the path has left of each feature, and turns back where none is left or
     the cheapest ones cost too much.
     """
-    p, n_words = len(places.home), masks.shape[1]
+    p, n_words, deepest = len(places.home), masks.shape[1], trees.longest_path
     begin, cost, home, row = places.begin, places.cost, places.home, places.row
     low, high, last = np.zeros(p, np.int32), np.empty(p, np.int32), np.empty(p, np.int32)
     words, full = np.zeros((n_sets, n_words), np.uint64), np.zeros((n_sets, n_words), np.uint64)
@@ -215,9 +215,9 @@ def _grow(
             for w in range(n_words):
                 full[row[j], w] = words[row[j], w]
     # The path: nodes, how many of their children were visited, cost so far, and what to restore on the way back.
-    path, visited, spent = np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST)
-    old_low, old_high = np.empty(_DEEPEST, np.int32), np.empty(_DEEPEST, np.int32)
-    old_words = np.empty((_DEEPEST, n_words), np.uint64)
+    path, visited, spent = np.empty(deepest, np.int64), np.empty(deepest, np.int64), np.empty(deepest)
+    old_low, old_high = np.empty(deepest, np.int32), np.empty(deepest, np.int32)
+    old_words = np.empty((deepest, n_words), np.uint64)
     n_leaf = n_entry = n_mask = 0
     for t in range(len(trees.roots)):
         depth = 0

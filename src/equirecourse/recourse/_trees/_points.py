@@ -110,10 +110,13 @@ def cost_of(places, x, largest):
 
 
 @njit(cache=True, nogil=True)
-def leaf_at(row, leaves, x, leaf):
-    """The leaf of a point, looked for from a leaf of the same tree on."""
+def leaf_at(row, leaves, x, leaf, end):
+    """The leaf of a point among the leaves of a tree from ``leaf`` to ``end``; −1 if none of them holds it.
+
+    Leaves that cost as much as the budget were left out, so points that do may have none.
+    """
     entry_begin, feature, low, high, masks = leaves.entry_begin, leaves.feature, leaves.low, leaves.high, leaves.masks
-    while True:
+    while leaf < end:
         inside = True
         for e in range(entry_begin[leaf], entry_begin[leaf + 1]):
             j = feature[e]
@@ -124,6 +127,7 @@ def leaf_at(row, leaves, x, leaf):
         if inside:
             return leaf
         leaf += 1
+    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -147,7 +151,10 @@ def accepts(places, leaves, ballot, x, score):
     for i in range(len(leaves.fixed)):
         node = leaves.fixed[i]
         if node < 0:
-            node = leaves.node[leaf_at(places.row, leaves, x, leaves.tree_begin[t])]
+            leaf = leaf_at(places.row, leaves, x, leaves.tree_begin[t], leaves.tree_begin[t + 1])
+            if leaf < 0:
+                return False
+            node = leaves.node[leaf]
             t += 1
         against += ballot.votes[node, 0]
         favour += ballot.votes[node, 1]

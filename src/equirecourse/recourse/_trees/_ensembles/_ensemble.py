@@ -104,6 +104,16 @@ class Ensemble:
         return len(self.column)
 
     @property
+    def longest_path(self) -> int:
+        """Number of nodes from a root to the leaf that is farthest away."""
+        length, level = 0, self.roots
+        while len(level):
+            length += 1
+            level = np.concatenate([self.left[level], self.right[level]])
+            level = level[level >= 0]
+        return length
+
+    @property
     def rounding(self) -> float:
         """How far sums of votes, made in another order, may be from the model's own."""
         fine = self.votes * 2.0**20
