@@ -169,6 +169,18 @@ class Matrix:
             end[:, target] += np.where(np.isnan(move), 0.0, link.rate * move)
         return end
 
+    @property
+    def linked_groups(self) -> tuple[tuple[int, ...], ...]:
+        """Places of the features that links join, group by group; a feature without links is in none."""
+        groups: list[set[int]] = []
+        for link in self.links:
+            joined = {self.index(link.source), self.index(link.target)}
+            for group in [group for group in groups if group & joined]:
+                groups.remove(group)
+                joined |= group
+            groups.append(joined)
+        return tuple(tuple(sorted(group)) for group in groups)
+
     def reach(self, start: Array) -> tuple[Array, Array]:
         """Lowest and highest value that a person may move each feature to, before links.
 

@@ -65,7 +65,7 @@ def solve_apart(
     answers = Answers.nothing(problem)
     for lot, part in zip(lots, parts, strict=True):
         answers.own[lot], answers.found[lot] = part.own, part.found
-        answers.proven[lot], answers.lower[lot] = part.proven, part.lower
+        answers.proven[lot], answers.lower[lot], answers.stopped[lot] = part.proven, part.lower, part.stopped
         problem.tick(len(lot))
     return answers
 

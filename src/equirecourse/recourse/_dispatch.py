@@ -280,8 +280,7 @@ def _result(
     cost = np.where(found, problem.costs(np.arange(len(own)), own), np.inf)
     lower = np.where(proven, cost, np.minimum(answers.lower, cost))
     status = np.where(found, FOUND, np.where(proven, INFEASIBLE, UNKNOWN))
-    # Engines that prove what they find leave something unproven only when time runs out.
-    status[found & ~proven & (name in ("linear", "trees"))] = UNKNOWN
+    status[found & ~proven & answers.stopped] = UNKNOWN
 
     n = len(table)
     places = np.flatnonzero(rejected)

@@ -34,18 +34,22 @@ class Answers:
         For whom it is known that none is cheaper (found), or that there is none (not found).
     lower : ndarray of float
         No action of the person costs less than this; 0 if nothing is known, infinite if there is none.
+    stopped : ndarray of bool
+        Whose search ended because time was over.
     """
 
     own: Array
     found: Mask
     proven: Mask
     lower: Array
+    stopped: Mask
 
     @classmethod
     def nothing(cls, problem: Problem) -> Answers:
         """Answers to be filled in: nothing found, nothing proven."""
         n = len(problem.start)
-        return cls(problem.start.copy(), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), np.zeros(n))
+        found, proven, stopped = (np.zeros(n, dtype=bool) for _ in range(3))
+        return cls(problem.start.copy(), found, proven, np.zeros(n), stopped)
 
 
 @dataclass(frozen=True)

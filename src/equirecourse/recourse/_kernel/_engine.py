@@ -7,7 +7,7 @@ not. For other kernels, and for the rest of those people, the search goes along 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def solve(problem: Problem) -> Answers:
     found = search(
         problem, room, _ReadScores(problem, room, seen, score), who=everybody[~done], hints=(known.people, over)
     )
-    answers = Answers(found.own, found.found, found.proven, np.maximum(found.lower, known.lower))
+    answers = replace(found, lower=np.maximum(found.lower, known.lower))
     rows = np.flatnonzero(proven)
     answers.own[known.people[rows]], answers.found[known.people[rows]] = over[rows], True
     problem.tick(int(done.sum()))

@@ -94,6 +94,7 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
         answers.found[left] = yes
         answers.proven[left] = found.proven & (yes | ~found.found)
         answers.lower[left] = np.where(found.found & ~yes, 0.0, found.lower)
+        answers.stopped[left] = found.stopped
         left = left[~(yes | ~found.found)]
     problem.tick(len(people))
 
@@ -105,6 +106,7 @@ def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[
         if costs[1] < costs[0] or not answers.found[i]:
             answers.own[i], answers.found[i] = second.own[i], second.found[i]
         answers.lower[i] = max(answers.lower[i], second.lower[i])
+        answers.stopped[i] = second.stopped[i]
         best = min(costs)
         answers.proven[i] = second.proven[i] or answers.lower[i] >= best * (1.0 - _TIE)
 

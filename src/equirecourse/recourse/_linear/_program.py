@@ -59,6 +59,7 @@ def solve(problem: Problem, form: Form) -> Answers:
         if outcome.own is not None:
             answers.own[person], answers.found[person] = outcome.own, True
         answers.proven[person], answers.lower[person] = outcome.proven, outcome.lower
+        answers.stopped[person] = outcome.stopped
     return answers
 
 

@@ -5,9 +5,10 @@ number ends up, links included, falls into pieces of the line with a switch each
 it.
 
 Whole numbers come out of the solver to within its tolerance: they are rounded and fixed, what is continuous is solved
-for once more, and everything is then put exactly where the action set wants it. An action that the model refuses all
-the same is ruled out, and the program solved again. Euclidean costs are bounded from below by tangents until the bound
-is tight.
+for once more, and everything is then put exactly where the action set wants it. An action that is refused all the same
+is ruled out, and the program solved again. The tolerances of the solver only ever let more through, so what it cannot
+find is not there; where something continuous is ruled out with an action, that is not certain, and nothing is claimed.
+Euclidean costs are bounded from below by tangents until the bound is tight.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ _MARGINS = (
 class Outcome:
     """The best action of one person, None if none was found, and a bound on the cost of any.
 
-    ``proven`` says that the bound is tight, or that there is no action.
+    ``proven`` says that the bound is tight, or that there is no action; ``stopped``, that time was over.
     """
 
     own: Array | None
     proven: bool
     lower: float
+    stopped: bool = False
 
 
 class ActionProgram:
@@ -79,7 +81,7 @@ class ActionProgram:
         cuts: list[Array],
         scale: float,
     ) -> None:
-        self.problem, self.person, self.scale = problem, person, scale
+        self.problem, self.person, self.cuts, self.scale = problem, person, cuts, scale
         self.start = problem.start[person]
         self.power = 2 if problem.aggregate == "root" else 1
         self.program = Program()
@@ -87,7 +89,7 @@ class ActionProgram:
         self.costs: list[Expression] = []
         self.parts: list[Choice | Range | None] = [None] * len(lists)
         self.together: set[int] = set()
-        for group in _linked(problem):
+        for group in problem.actions.linked_groups:
             self._add_group(group, lists)
         for j, listed in enumerate(lists):
             if j not in self.together:
@@ -130,7 +132,7 @@ class ActionProgram:
         self.program.one_of(switches)
         return switches
 
-    def _add_group(self, group: list[int], lists: list[tuple[Array, Array] | None]) -> None:
+    def _add_group(self, group: tuple[int, ...], lists: list[tuple[Array, Array] | None]) -> None:
         """Linked features, if they have few values in all: one list of everything that they can do together."""
         options = [self._options(j, lists[j]) for j in group]
         if (
@@ -140,12 +142,12 @@ class ActionProgram:
             return
         values = np.array(list(itertools.product(*(some for some in options if some is not None))))
         own = np.repeat(self.start[None, :], len(values), axis=0)
-        own[:, group] = values
+        own[:, list(group)] = values
         actions, before = self.problem.actions, np.repeat(self.start[None, :], len(values), axis=0)
         own = own[ActionSet(actions.features, links=actions.links).respected(before, own)]
         before = before[: len(own)]
         ends = actions.carry(before, own)
-        parts = actions.costs(self.problem.norm, before, own)[:, group] / self.scale
+        parts = actions.costs(self.problem.norm, before, own)[:, list(group)] / self.scale
         costs = parts.max(axis=1) if self.problem.aggregate == "max" else (parts**self.power).sum(axis=1)
         switches = self._switches(len(own))
         for j in group:
@@ -186,7 +188,7 @@ class ActionProgram:
             return None
         limits, step = ((feature.low, feature.high), None) if is_carried else ((-np.inf, np.inf), feature.step)
         return Pieces(
-            self.program, self.moves[j], self.start[j], cuts, *limits, self.far(j, cuts), step, self._smallest_move(j)
+            self.program, self.moves[j], self.start[j], cuts, *limits, self._far(j), step, self._smallest_move(j)
         )
 
     def _movers(self, j: int) -> list[tuple[int, float]]:
@@ -195,22 +197,38 @@ class ActionProgram:
         return [(j, 1.0), *((self.problem.actions.index(link.source), link.rate) for link in links)]
 
     def _smallest_move(self, j: int) -> float:
-        """What can be told from staying: any move of what is continuous, else far less than the steps of its movers."""
-        moves = []
-        for mover, rate in self._movers(j):
-            part = self.parts[mover]
-            if isinstance(part, Range):
-                moves.append(0.0 if part.is_continuous else abs(rate) * part.size)
-            elif isinstance(part, Choice):
-                distances = np.abs(part.values[1:] - part.values[0])
-                moves.append(abs(rate) * float(distances[distances > 0].min(initial=np.inf)))
-        return 1e-3 * min(moves, default=0.0)
+        """What can be told from staying: far less than the steps of its only mover, else any move.
 
-    def far(self, j: int, cuts: Array) -> float:
-        """A distance that a number never moves in a cheapest action."""
-        feature = self.problem.actions.features[j]
-        marks = np.concatenate([cuts, [side for side in (feature.low, feature.high) if np.isfinite(side)]])
-        return 1e3 * float(self.scale / feature.cost + np.abs(marks - self.start[j]).max(initial=0.0))
+        Two movers may go opposite ways and leave as little between them as they like.
+        """
+        moving = [(self.parts[mover], rate) for mover, rate in self._movers(j) if self.parts[mover] is not None]
+        if len(moving) != 1:
+            return 0.0
+        part, rate = moving[0]
+        if isinstance(part, Range):
+            return 0.0 if part.is_continuous else 1e-3 * abs(rate) * part.size
+        assert part is not None
+        distances = np.abs(part.values[1:] - part.values[0])
+        return 1e-3 * abs(rate) * float(distances[distances > 0].min(initial=np.inf))
+
+    def _far(self, j: int) -> float:
+        """A distance that a number never moves in a cheapest action, itself or by links."""
+        needs = [self._need(k) for k in range(len(self.parts))]
+        actions = self.problem.actions
+        for link in actions.links:  # as far as what it carries along may need
+            source, target = actions.index(link.source), actions.index(link.target)
+            if link.rate != 0.0:
+                needs[source] += self._need(target) / abs(link.rate)
+        moved = needs[j] + sum(abs(rate) * needs[mover] for mover, rate in self._movers(j)[1:])
+        return 1e3 * moved
+
+    def _need(self, j: int) -> float:
+        """How far a number is from the last of the places where something depends on it."""
+        feature, start = self.problem.actions.features[j], self.start[j]
+        if not feature.is_number or np.isnan(start):
+            return 0.0
+        marks = np.concatenate([self.cuts[j], [side for side in (feature.low, feature.high) if np.isfinite(side)]])
+        return float(self.scale / feature.cost + np.abs(marks - start).max(initial=0.0))
 
     def _conditions(self) -> list[Condition]:
         return [condition for rule in self.problem.actions.rules for condition in (rule.when, rule.then)]
@@ -242,8 +260,16 @@ class ActionProgram:
             and self.problem.accepted([self.person], own[None, :])[0]
         )
 
-    def forbid(self, values: Array) -> bool:
-        """Rule out what the solver chose; False if that cannot be said."""
+    def forbid(self, values: Array, certain: bool) -> tuple[bool, bool]:
+        """Rule out the whole numbers that the solver chose.
+
+        Returns
+        -------
+        possible : bool
+            False if there are none.
+        certain : bool
+            Whether nothing else was ruled out with the refused action, here as given.
+        """
         wholes = self.program.wholes
         differs = []
         for v in wholes:
@@ -261,7 +287,7 @@ class ActionProgram:
                     )
                     differs.append(switch)
         self.program.at_least(total(differs), 1.0)
-        return bool(wholes)
+        return bool(wholes), certain
 
     def solve(self, deadline: float) -> Outcome:
         """Find the cheapest action that the model accepts.
@@ -277,6 +303,8 @@ class ActionProgram:
             The action, and whether it is proven that none is cheaper.
         """
         best, best_cost, lower = None, np.inf, 0.0
+        stopped = False
+        certain = np.inf  # no bound beyond this counts: something may have been ruled out for nothing
         polished_costs: dict[tuple[int, ...], float] = {}
         for _ in range(_ROUNDS):
             found = self.program.solve(deadline - time.monotonic())
@@ -284,6 +312,7 @@ class ActionProgram:
                 lower = max(lower, best_cost)
                 break
             lower = max(lower, self._cost_of(found.bound))
+            stopped = found.status == "stopped"
             if found.values is None:
                 break
             wholes = tuple(np.round(found.values[self.program.wholes]).astype(int).tolist())
@@ -292,20 +321,23 @@ class ActionProgram:
                 # tolerance.
                 lower = max(lower, polished_costs[wholes])
                 break
-            own, polished = self._exactly(found.values)
+            own, polished, is_certain = self._exactly(found.values)
             if own is not None:
                 cost = polished_costs[wholes] = float(self.problem.costs([self.person], own[None, :])[0])
                 if cost < best_cost:
                     best, best_cost = own, cost
-            if lower >= best_cost * (1.0 - _GAP) or found.status == "stopped":
+            if lower >= best_cost * (1.0 - _GAP) or stopped:
                 break
-            if own is None and not self.forbid(found.values):
-                break
-            if own is not None and not self.curves:
+            if own is None:
+                possible, is_certain = self.forbid(found.values, is_certain)
+                certain = certain if is_certain else min(certain, lower)
+                if not possible:
+                    break
+            elif not self.curves:
                 break
             self._add_tangents(polished)
-        proven = lower >= best_cost * (1.0 - _GAP)
-        return Outcome(best, proven, min(lower, best_cost) if best is not None else lower)
+        lower = min(lower, certain, best_cost)
+        return Outcome(best, lower >= best_cost * (1.0 - _GAP), lower, stopped)
 
     def _cost_of(self, objective: float) -> float:
         return self.scale * float(np.power(max(objective / _SIZE, 0.0), 1.0 / self.power))
@@ -314,17 +346,20 @@ class ActionProgram:
         for curve, cost in self.curves:
             _add_tangent(self.program, curve, cost, cost.at(values))
 
-    def _exactly(self, found: Array) -> tuple[Array | None, Array]:
-        """The action that the solver means, to the last bit, and its variables; None if it is refused after all."""
+    def _exactly(self, found: Array) -> tuple[Array | None, Array, bool]:
+        """The action that the solver means, to the last bit, and its variables; None if it is refused after all.
+
+        The last part says whether there is then no action at all with the whole numbers that the solver chose.
+        """
         can_adapt = any(isinstance(part, Range) and part.is_continuous for part in self.parts)
         for margin in _MARGINS if can_adapt else _MARGINS[:1]:
             values = self._with_wholes_fixed(found, margin)
             if values is None:
-                break
+                return None, found, margin == 0.0
             own = self._settled(values)
             if self.accepts(own):
-                return own, values
-        return None, found
+                return own, values, True
+        return None, found, not can_adapt
 
     def _with_wholes_fixed(self, values: Array, margin: float) -> Array | None:
         """The best continuous variables for the whole ones as they are, a margin away from the borders of pieces."""
@@ -420,15 +455,3 @@ class ActionProgram:
 def _add_tangent(program: Program, curve: Expression, cost: Expression, at: float) -> None:
     """The square of a cost is above its tangent."""
     program.at_least(curve - cost * (2.0 * at), -at * at)
-
-
-def _linked(problem: Problem) -> list[list[int]]:
-    """Groups of features that links join."""
-    groups: list[set[int]] = []
-    for link in problem.actions.links:
-        joined = {problem.actions.index(link.source), problem.actions.index(link.target)}
-        for group in [group for group in groups if group & joined]:
-            groups.remove(group)
-            joined |= group
-        groups.append(joined)
-    return [sorted(group) for group in groups]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._trees._partition import Axis
 
-__all__ = ["Cells", "cells_of"]
+__all__ = ["Cells", "asks_for_moves", "cells_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -78,7 +78,10 @@ def cells_of(problem: Problem, j: int, axis: Axis, people: Ints) -> Cells:
 
 
 def _numbers(problem: Problem, j: int, axis: Axis, start: Array, low: Array, high: Array, here: Ints) -> Array:
-    """The value of each cell that is nearest to the start, NaN where there is none."""
+    """The value of each cell that is nearest to the start, NaN where there is none.
+
+    It is the cheapest under every norm: no cost falls on the way farther from the start.
+    """
     feature = problem.actions.features[j]
     cells, n = np.arange(axis.n_cells), len(start)
     if feature.step is not None:
@@ -89,13 +92,13 @@ def _numbers(problem: Problem, j: int, axis: Axis, start: Array, low: Array, hig
     firsts = np.column_stack([np.tile(first, (n, 1)), first[here], above])
     lasts = np.column_stack([np.tile(last, (n, 1)), below, last[here]])
     upwards = np.column_stack([cells > here[:, None], np.tile([False, True], (n, 1))])
-    allowed = np.column_stack([cells != here[:, None], np.full((n, 2), _asks_for_moves(problem, feature.name))])
+    allowed = np.column_stack([cells != here[:, None], np.full((n, 2), asks_for_moves(problem, feature.name))])
     if feature.change in ("increase", "decrease"):
         allowed &= upwards == (feature.change == "increase")
     values = np.where(
         upwards,
-        _snap(np.maximum(firsts, low[:, None]), problem, j, upwards=True),
-        _snap(np.minimum(lasts, high[:, None]), problem, j, upwards=False),
+        _snap(np.maximum(firsts, low[:, None]), feature.step, upwards=True),
+        _snap(np.minimum(lasts, high[:, None]), feature.step, upwards=False),
     )
     with np.errstate(invalid="ignore"):
         allowed &= (values >= firsts) & (values <= lasts) & (values >= low[:, None]) & (values <= high[:, None])
@@ -106,19 +109,14 @@ def _slack(limit: Array) -> Array:
     return np.where(np.isfinite(limit), _SLACK * np.maximum(1.0, np.abs(limit)), 0.0)
 
 
-def _asks_for_moves(problem: Problem, name: str) -> bool:
+def asks_for_moves(problem: Problem, name: str) -> bool:
     """Whether a rule asks if a feature moved, not where it is."""
     conditions = [condition for rule in problem.actions.rules for condition in (rule.when, rule.then)]
     return any(condition.feature == name and condition.value is None for condition in conditions)
 
 
-def _snap(values: Array, problem: Problem, j: int, *, upwards: bool) -> Array:
-    """The first value that one can move to, from these values on, in one direction; NaN if there is none."""
-    grid, step = problem.grids[j], problem.actions.features[j].step
-    if grid is not None:
-        padded = np.concatenate([[np.nan], grid, [np.nan]])
-        place = np.searchsorted(grid, values, side="left" if upwards else "right")
-        return np.asarray(padded[place + 1 if upwards else place])
+def _snap(values: Array, step: float | None, *, upwards: bool) -> Array:
+    """The first value that one can move to, from these values on, in one direction."""
     if step is None:
         return values
     sign = 1.0 if upwards else -1.0

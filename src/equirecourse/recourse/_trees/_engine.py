@@ -16,6 +16,7 @@ from equirecourse.recourse._trees import _program
 from equirecourse.recourse._trees._cells import Cells, cells_of
 from equirecourse.recourse._trees._ensembles import Ensemble, can_read, read_ensemble, tree_view
 from equirecourse.recourse._trees._greedy import first_guess
+from equirecourse.recourse._trees._linked import Options, linked_options
 from equirecourse.recourse._trees._partition import Axis, partition
 from equirecourse.recourse._trees._person import Leaves, Places, Rules, Trees, lay_out, reachable_leaves
 from equirecourse.recourse._trees._points import Ballot, Stack
@@ -41,7 +42,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     problem : Problem
         Whose model's last estimator consists of trees.
     always_milp : bool
-        Solve one mixed-integer program per person even where the search is as exact; linked numbers need it anyway.
+        Solve one mixed-integer program per person instead of a search.
 
     Returns
     -------
@@ -57,7 +58,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     ensemble = read_ensemble(view)
     axes = partition(problem, ensemble, view)
     own = ensemble.answers(view.inputs(problem.table))
-    if always_milp or problem.actions.links:
+    if always_milp:
         if has_processes(problem.n_jobs):
             return solve_apart(problem, _program.solve, lambda lot: (ensemble, axes, own[lot]))
         return _program.solve(problem, ensemble, axes, own)
@@ -86,7 +87,11 @@ def _chunks(n_people: int) -> list[Ints]:
 
 @dataclass(frozen=True)
 class _Setting:
-    """What is the same for everybody."""
+    """What is the same for everybody.
+
+    The first feature of a group of linked ones stands for all of them: its places are what they can do together. The
+    others have one place, to stay.
+    """
 
     problem: Problem
     axes: list[Axis]
@@ -94,40 +99,39 @@ class _Setting:
     ballot: Ballot
     row: NDArray[np.int32]
     n_cells: NDArray[np.int64]
-    n_words: int
 
     @classmethod
     def of(cls, problem: Problem, ensemble: Ensemble, axes: list[Axis]) -> _Setting:
-        sets = [j for j, axis in enumerate(axes) if not axis.is_ordered]
+        leads = {j: group[0] for group in problem.actions.linked_groups for j in group}
+        sets = [j for j, axis in enumerate(axes) if leads.get(j, j) == j and (j in leads or not axis.is_ordered)]
         row = np.full(len(axes), -1, dtype=np.int32)
         row[sets] = np.arange(len(sets))
-        widest = max((axes[j].n_cells + 3 for j in sets), default=0)
         return cls(
             problem=problem,
             axes=axes,
-            trees=_trees(ensemble, axes),
+            trees=_trees(ensemble, axes, leads),
             ballot=_ballot(ensemble),
             row=row,
-            n_cells=np.array([axis.n_cells for axis in axes], dtype=np.int64),
-            n_words=-(-widest // 64),
+            n_cells=np.array([1 if j in leads else axis.n_cells for j, axis in enumerate(axes)], dtype=np.int64),
         )
 
 
-def _trees(ensemble: Ensemble, axes: list[Axis]) -> Trees:
+def _trees(ensemble: Ensemble, axes: list[Axis], leads: dict[int, int]) -> Trees:
     n = ensemble.n_questions
     feature, table = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     turn, below = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.uint8)
-    sets = [axis for axis in axes if axis.left is not None]
+    sets = [axis for j, axis in enumerate(axes) if j in leads or not axis.is_ordered]
     answers = np.zeros((sum(len(a.questions) for a in sets), max((a.n_cells for a in sets), default=0)), dtype=np.uint8)
     filled = 0
     for j, axis in enumerate(axes):
-        feature[axis.questions] = j
-        if axis.left is None:
+        feature[axis.questions] = leads.get(j, j)
+        if axis.is_ordered and j not in leads:
             turn[axis.questions], below[axis.questions] = axis.turn, axis.left_below
         else:
             rows = np.arange(filled, filled := filled + len(axis.questions))
             table[axis.questions] = rows
-            answers[rows, : axis.n_cells] = axis.left
+            for position, at in enumerate(rows):
+                answers[at, : axis.n_cells] = axis.answers(position)
     return Trees(
         base=ensemble.base[1] - ensemble.base[0],
         longest_path=ensemble.longest_path,
@@ -162,7 +166,7 @@ def _ballot(ensemble: Ensemble) -> Ballot:
 def _solve_chunk(setting: _Setting, people: Ints, own: Mask, answers: Answers) -> None:
     problem = setting.problem
     cells = [cells_of(problem, j, axis, people) for j, axis in enumerate(setting.axes)]
-    persons = [_Person(setting, cells, i, own[i]) for i in range(len(people))]
+    persons = [_Person(setting, cells, i, own[i], linked_options(problem, setting.axes, int(people[i]))) for i in range(len(people))]
     for person in persons:
         person.run(problem.time_limit)
         problem.tick(1)
@@ -177,19 +181,28 @@ def _solve_chunk(setting: _Setting, people: Ints, own: Mask, answers: Answers) -
             persons[i].refuse(problem.time_limit)
     for i, person in zip(people, persons, strict=True):
         answers.own[i] = person.values if person.found else problem.start[i]
-        answers.found[i], answers.proven[i] = person.found, person.proven
+        answers.found[i], answers.proven[i], answers.stopped[i] = person.found, person.proven, person.stopped
         answers.lower[i] = np.inf if person.proven and not person.found else person.lower
 
 
 class _Person:
     """The search for one person's cheapest accepted action."""
 
-    def __init__(self, setting: _Setting, cells: list[Cells], i: int, own: Mask) -> None:
-        self.setting, self.cells, self.i = setting, cells, i
+    def __init__(self, setting: _Setting, cells: list[Cells], i: int, own: Mask, linked: list[Options]) -> None:
+        self.setting, self.cells, self.i, self.linked = setting, cells, i, linked
         self.own = own.astype(np.uint8)
         self.largest = setting.problem.aggregate == "max"
         self.is_root = setting.problem.aggregate == "root"
         costs = [part.costs[i] for part in cells]
+        self.n_cells, self.trees = setting.n_cells.copy(), setting.trees
+        for options in linked:
+            for j in options.features:
+                costs[j] = np.array([0.0, np.inf, np.inf, np.inf])  # to stay, in the only cell there is
+            lead = options.features[0]
+            costs[lead], self.n_cells[lead] = options.costs, len(options.costs) - 1
+        if linked:
+            self.trees = self.trees._replace(answers=self._answers())
+        self.n_words = -(-max((len(costs[j]) for j in np.flatnonzero(setting.row >= 0)), default=0) // 64)
         self.cost_begin = np.concatenate([[0], np.cumsum([len(part) for part in costs])]).astype(np.int64)
         self.costs = np.concatenate([*costs, np.zeros(0)])
         if self.is_root:
@@ -200,10 +213,26 @@ class _Person:
         ]
         self.order = np.concatenate([*ranks, np.zeros(0, dtype=np.int64)]).astype(np.int64)
         self.here = np.array([part.here[i] for part in cells], dtype=np.int64)
+        self.here[[j for options in linked for j in options.features]] = 0
         self.bans = np.zeros((0, len(cells)), dtype=np.int32)
         self.columns: NDArray[np.int32] | None = None
-        self.proven = False
+        self.proven = self.stopped = False
         self.lower = 0.0
+
+    def _answers(self) -> NDArray[np.uint8]:
+        """Answers to the questions about sets, in the cells of labels and with the options of linked features."""
+        trees, widest = self.setting.trees, max(len(options.costs) - 1 for options in self.linked)
+        answers = np.zeros((len(trees.answers), max(trees.answers.shape[1], widest)), dtype=np.uint8)
+        answers[:, : trees.answers.shape[1]] = trees.answers
+        for options in self.linked:
+            for place, j in enumerate(options.features):
+                cells, questions = options.cells[1:, place], self.setting.axes[j].questions
+                rows = trees.table[questions]
+                # Where the person is, the answer is the person's own.
+                answers[rows, : len(cells)] = np.where(
+                    cells < 0, self.own[questions][:, None], trees.answers[rows][:, np.maximum(cells, 0)]
+                )
+        return answers
 
     @property
     def found(self) -> bool:
@@ -214,7 +243,14 @@ class _Person:
     def values(self) -> Array:
         """Where the features move to."""
         assert self.columns is not None
-        return np.array([part.values[self.i, c] for part, c in zip(self.cells, self.columns, strict=True)])
+        linked = {j for options in self.linked for j in options.features}
+        values = np.array([
+            np.nan if j in linked else part.values[self.i, c]
+            for j, (part, c) in enumerate(zip(self.cells, self.columns, strict=True))
+        ])
+        for options in self.linked:
+            values[list(options.features)] = options.own[self.columns[options.features[0]]]
+        return values
 
     def refuse(self, time_limit: float) -> None:
         """The model said no to the point that was found: look for another."""
@@ -238,7 +274,7 @@ class _Person:
                 self.columns = places.column[places.begin[:-1] + x]
                 places, leaves, rules = self._view(cost)  # what costs more is of no use any more
                 break
-        stack, size, best = open_stack(places, leaves, setting.n_words, 64), 1, cost
+        stack, size, best = open_stack(places, leaves, self.n_words, 64), 1, cost
         while size > 0 and time.monotonic() < deadline:
             if size + 2 > len(stack.low):
                 stack = _roomier(stack)
@@ -248,8 +284,15 @@ class _Person:
             if cost < best:
                 best = cost
                 self.columns = places.column[places.begin[:-1] + x]
-        self.proven = size == 0
-        self.lower = self._root(best if self.proven else min(best, _least(places, stack, size, self.largest)))
+        self.stopped = size > 0
+        self.lower = self._root(best if size == 0 else min(best, _least(places, stack, size, self.largest)))
+        missing = min((options.missing for options in self.linked), default=np.inf)
+        if self.found:
+            self.proven = size == 0 and self.lower <= missing
+        else:
+            self.proven = size == 0 and all(options.complete for options in self.linked)
+        if not self.proven:
+            self.lower = min(self.lower, missing)
 
     def _root(self, cost: float) -> float:
         return float(np.sqrt(cost)) if self.is_root else float(cost)
@@ -267,9 +310,16 @@ class _Person:
 
     def _view(self, budget: float) -> tuple[Places, Leaves, Rules]:
         setting = self.setting
-        places = lay_out(self.costs, self.order, self.cost_begin, setting.n_cells, setting.row, self.here, budget)
-        leaves = reachable_leaves(setting.trees, places, self.own, setting.n_words, budget, self.largest)
+        places = lay_out(self.costs, self.order, self.cost_begin, self.n_cells, setting.row, self.here, budget)
+        leaves = reachable_leaves(self.trees, places, self.own, self.n_words, budget, self.largest)
         return places, leaves, self._rules(places)
+
+    def _ends(self, j: int) -> tuple[int, Array]:
+        """The feature that stands for a feature in the search, and where the feature ends up, by column of that."""
+        for options in self.linked:
+            if j in options.features:
+                return options.features[0], options.ends[:, options.features.index(j)]
+        return j, self.cells[j].values[self.i]
 
     def _rules(self, places: Places) -> Rules:
         actions = self.setting.problem.actions
@@ -279,9 +329,9 @@ class _Person:
         for i, rule in enumerate(actions.rules):
             for side, (condition, table, wanted) in enumerate(((rule.when, this, False), (rule.then, that, True))):
                 j = actions.index(condition.feature)
-                ends[side].append(j)
-                some = slice(places.begin[j], places.begin[j + 1])
-                values = self.cells[j].values[self.i]
+                lead, values = self._ends(j)
+                ends[side].append(lead)
+                some = slice(places.begin[lead], places.begin[lead + 1])
                 holds = condition.holds(actions.features[j], values[0], values[places.column[some]])
                 table[i, some] = holds == wanted
         return Rules(np.array(ends[0], dtype=np.int64), np.array(ends[1], dtype=np.int64), this, that)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equirecourse.recourse._milp import ActionProgram, Choice, Expression, Outcome, total
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._trees._cells import Cells, cells_of
-from equirecourse.recourse._trees._ensembles import Ensemble
+from equirecourse.recourse._trees._ensembles import Ensemble, tree_view
 from equirecourse.recourse._trees._partition import Axis
 
 __all__ = ["solve"]
@@ -51,6 +51,7 @@ def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], own: Mask) -> 
         if outcome.own is not None:
             answers.own[person], answers.found[person] = outcome.own, True
         answers.proven[person], answers.lower[person] = outcome.proven, outcome.lower
+        answers.stopped[person] = outcome.stopped
         problem.tick(1)
     return answers
 
@@ -112,7 +113,8 @@ class TreeProgram(ActionProgram):
             return  # wherever it moves, the answers are those of now
         if is_linked:
             ends = pieces.inside if pieces is not None else part.ends  # type: ignore[union-attr]
-            places = np.where(ends == self.start[j], -1, np.searchsorted(axis.cuts, ends, side="right"))
+            stays = (ends == self.start[j]) | np.isnan(ends)  # a missing number is carried nowhere
+            places = np.where(stays, -1, np.searchsorted(axis.cuts, ends, side="right"))
         else:
             places = np.where((columns == 0) | (columns > axis.n_cells), -1, columns - 1)
         among = pieces.among if pieces is not None else part.among  # type: ignore[union-attr]
@@ -167,11 +169,19 @@ class TreeProgram(ActionProgram):
         largest = float(np.abs(values).max(initial=0.0)) or 1.0
         self.program.at_least(score * (1.0 / largest), least / largest)
 
-    def forbid(self, values: Array) -> bool:
-        """Rule out the leaves that the solver chose, if it is the model that refuses them."""
+    def forbid(self, values: Array, certain: bool) -> tuple[bool, bool]:
+        """Rule out the leaves that the solver chose if it is them that the model refuses, else the very action."""
         own = self._settled(values)
-        if not self.leaves or not self.problem.respected([self.person], own[None, :])[0]:
-            return super().forbid(values)
         chosen = [max(leaves, key=lambda variable: float(values[variable])) for leaves in self.leaves]
+        nodes = {leaves[variable] for leaves, variable in zip(self.leaves, chosen, strict=True)}
+        # The solver's tolerance may have put the action on the wrong side of a threshold: then other actions, which
+        # really are in these leaves, may be accepted.
+        if not self.leaves or not nodes <= self._leaves_of(own):
+            return super().forbid(values, certain)
         self.program.at_most(Expression(dict.fromkeys(chosen, 1.0)), len(chosen) - 1.0)
-        return True
+        return True, True
+
+    def _leaves_of(self, own: Array) -> set[int]:
+        """The leaves in which the model sees the person after an action."""
+        table = self.problem.after([self.person], own[None, :])
+        return set(self.ensemble.leaves(tree_view(self.problem.view).inputs(table))[0].tolist())

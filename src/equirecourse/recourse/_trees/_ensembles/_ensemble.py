@@ -147,18 +147,22 @@ class Ensemble:
         """Answers of people to all questions, one row per person."""
         return self.goes_left(np.arange(self.n_questions)[None, :], inputs[:, self.column])
 
+    def leaves(self, inputs: Array) -> Ints:
+        """The leaf of each tree that people are in, one row per person."""
+        answers = self.answers(inputs)
+        people = np.arange(len(inputs))[:, None]
+        node = np.tile(self.roots, (len(inputs), 1))
+        while (inner := self.left[node] >= 0).any():
+            goes_left = answers[people, np.maximum(self.question[node], 0)]
+            node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
+        return node
+
     def sums(self, inputs: Array) -> Array:
         """The sums against and for the favourable label, one row per person."""
-        answers = self.answers(inputs)
         kind = np.float32 if self.single_sums else np.float64
         total = np.tile(np.asarray(self.base, dtype=kind), (len(inputs), 1))
-        people = np.arange(len(inputs))
-        for root in self.roots:
-            node = np.full(len(inputs), root)
-            while (inner := self.left[node] >= 0).any():
-                goes_left = answers[people, np.maximum(self.question[node], 0)]
-                node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
-            total += self.votes[node].astype(kind)
+        for nodes in self.leaves(inputs).T:  # tree after tree, as the model adds them up
+            total += self.votes[nodes].astype(kind)
         return np.asarray(total / kind(self.divisor), dtype=np.float64)
 
     def scores(self, inputs: Array) -> Array:

@@ -1,0 +1,305 @@
+"""Linked numbers, moved together: what they can do is listed, and then searched like the labels of one feature.
+
+A group of features that links join reaches a *joint cell*: one cell for each of them, where it ends up. Of all own
+moves that reach a joint cell only the cheapest matters. It is among finitely many candidates:
+
+* a number that is carried along but carries nothing moves to the near end of each of its cells, less what the links do;
+* one source is *free*: given all other moves, its moves that keep a joint cell are an interval, and a convex cost has
+  its minimum at one end of it, where nothing moves, or where two costs balance; a lattice, next to such a value;
+* what is left (more sources, and lattices that are carried along) is enumerated.
+
+Each candidate is moved, carried along, priced and checked by the action set itself, so that no rounding is assumed.
+What could not be listed is bounded: no action that uses it costs less than ``missing``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equirecourse.actions import ActionSet, Feature, total_cost
+from equirecourse.recourse._problem import Problem
+from equirecourse.recourse._trees._cells import asks_for_moves
+from equirecourse.recourse._trees._partition import Axis
+
+__all__ = ["Options", "linked_options"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+_MANY = 200_000  # candidates for one person: half a second
+# Rounding puts a value that was computed to lie on a border on either side of it: a few nearby values are tried too.
+_NEARBY = np.array([0.0, 4e-16, -4e-16, 1e-14, -1e-14, 1e-12, -1e-12])
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one person can do with a group of linked features; to stay comes first.
+
+    Attributes
+    ----------
+    features : tuple of int
+        The group.
+    own, ends : ndarray of shape (n_options, n_features)
+        Where the person moves each feature, and where it ends up.
+    cells : ndarray of int, shape (n_options, n_features)
+        The cells of the features' axes there; −1 where the person is now.
+    costs : ndarray of shape (n_options,)
+        What it costs; each option is the cheapest that is known for its joint cell.
+    missing : float
+        No action with a move that is not listed costs less; infinite if the options are known to be the cheapest.
+    complete : bool
+        Whether every joint cell that can be reached is listed, at whatever cost.
+    """
+
+    features: tuple[int, ...]
+    own: Array
+    ends: Array
+    cells: Ints
+    costs: Array
+    missing: float
+    complete: bool
+
+
+def linked_options(problem: Problem, axes: list[Axis], person: int) -> list[Options]:
+    """What a person can do with each group of linked features.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose action set has links.
+    axes : list of Axis
+        The cells of each feature.
+    person : int
+        The person's position.
+
+    Returns
+    -------
+    list of Options
+        One per group.
+    """
+    return [_Group(problem, axes, group, person).options() for group in problem.actions.linked_groups]
+
+
+class _Number(NamedTuple):
+    """One feature of a group, for one person."""
+
+    feature: Feature
+    start: float
+    low: float  # of its own moves; low > high if it has none
+    high: float
+    cuts: Array  # first values of its cells but the first, with what rules can tell apart
+
+    @property
+    def moves(self) -> bool:
+        return self.low <= self.high
+
+    @property
+    def marks(self) -> Array:
+        """The last value before each cut, each cut, and the limits of where it may end up."""
+        limits = [side for side in (self.feature.low, self.feature.high) if np.isfinite(side)]
+        return np.concatenate([self.cuts, np.nextafter(self.cuts, -np.inf), limits])
+
+    @property
+    def need(self) -> float:
+        """How far it is to the last mark, and two steps more."""
+        span = float(np.abs(self.marks - self.start).max(initial=0.0))
+        return span + 2.0 * (self.feature.step or 0.0)
+
+
+class _Group:
+    """The candidates of one group of linked features, for one person."""
+
+    def __init__(self, problem: Problem, axes: list[Axis], group: tuple[int, ...], person: int) -> None:
+        self.problem, self.axes, self.group, self.person = problem, axes, group, person
+        self.start = problem.start[person]
+        self.numbers = {j: self._number(j) for j in group}
+        actions = problem.actions
+        self.rates: dict[tuple[int, int], float] = {}  # (source, target) → rate
+        for link in actions.links:
+            ends = actions.index(link.source), actions.index(link.target)
+            if ends[0] in self.numbers and link.rate != 0.0 and not np.isnan(self.start[list(ends)]).any():
+                self.rates[ends] = link.rate
+        self.missing, self.complete = np.inf, True
+
+    def _number(self, j: int) -> _Number:
+        feature, start = self.problem.actions.features[j], float(self.start[j])
+        cuts = self.axes[j].cuts
+        if asks_for_moves(self.problem, feature.name) and not np.isnan(start):
+            cuts = np.unique(np.concatenate([cuts, [start, np.nextafter(start, np.inf)]]))
+        low, high = (float(side[self.person, j]) for side in self.problem.reach)
+        return _Number(feature, start, low, high, cuts)
+
+    def options(self) -> Options:
+        """The cheapest candidate of each joint cell."""
+        own = self.start[None, :]
+        free, listed, carried = self._roles()
+        later = [len(self._critical(own, free)[0])] if free is not None else []
+        later += [len(self._near_ends(own, j)[0]) for j in carried]
+        for j in listed:
+            own = self._enumerated(own, j, int(np.prod(later)))
+        if free is not None:
+            own = self._expanded(own, free, self._critical(own, free))
+        for j in carried:
+            own = self._expanded(own, j, self._near_ends(own, j))
+        return self._cheapest(own, free, listed)
+
+    def _roles(self) -> tuple[int | None, list[int], list[int]]:
+        """The free source, the features whose values are enumerated, and those that are only carried along."""
+        sources = [j for j in self.group if self.numbers[j].moves and any(source == j for source, _ in self.rates)]
+        carried = [j for j in self.group if self.numbers[j].moves and j not in sources]
+        # A continuous source is never enumerated if that can be helped, nor is the one with the most values.
+        free = max(sources, key=self._size, default=None)
+        listed = [j for j in sources if j != free] + [j for j in carried if self.numbers[j].feature.step is not None]
+        if free is not None and not self._is_simple(free, [j for j in carried if j not in listed]):
+            self.missing = 0.0
+        return free, listed, [j for j in carried if j not in listed]
+
+    def _size(self, j: int) -> float:
+        number = self.numbers[j]
+        return np.inf if number.feature.step is None else (number.high - number.low) / number.feature.step
+
+    def _is_simple(self, free: int, carried: list[int]) -> bool:
+        """Whether the best move of the free source is sure to be among its critical values."""
+        balanced = [j for j in carried if (free, j) in self.rates]
+        most = {"l1": len(self.group), "l2": 1, "linf": 1}.get(self.problem.norm, 0)
+        return len(balanced) <= most
+
+    def _enumerated(self, own: Array, j: int, later: int) -> Array:
+        """Every value of a feature, as far as it may be of use, and as the number of later candidates allows."""
+        number = self.numbers[j]
+        step, start = number.feature.step, number.start
+        if step is None:  # a second continuous source: some values, and no claim
+            self.missing, self.complete = 0.0, False
+            values = number.marks[(number.marks >= number.low) & (number.marks <= number.high)]
+            return self._expanded(own, j, np.tile(values, (len(own), 1)))
+        reach, room = self._reach(j), max(_MANY / (2.0 * len(own) * later), 1.0) * step
+        sides = start - min(reach, room), start + min(reach, room)
+        low, high = max(number.low, sides[0]), min(number.high, sides[1])
+        for side, limit in zip(sides, (number.low, number.high), strict=True):
+            if abs(limit - start) > abs(side - start):
+                self.missing = min(self.missing, float(number.feature.move_cost(self.problem.norm, start, side)))
+                self.complete &= room > reach
+        places = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1.0)
+        return self._expanded(own, j, np.tile(places * step, (len(own), 1)))
+
+    def _reach(self, j: int) -> float:
+        """How far a feature may have to go for its own marks, for those of what it carries, and against its sources."""
+        far = self.numbers[j].need
+        for (source, target), rate in self.rates.items():
+            if target == j:
+                far += abs(rate) * self.numbers[source].need
+            if source == j:
+                others = [(s, r) for (s, t), r in self.rates.items() if t == target and s != j]
+                far += (self.numbers[target].need + sum(abs(r) * self.numbers[s].need for s, r in others)) / abs(rate)
+        return far
+
+    def _carried(self, own: Array, j: int) -> Array:
+        """How far links take a feature."""
+        ends = self.problem.actions.carry(np.broadcast_to(self.start, own.shape), own)
+        return np.asarray(ends[:, j] - own[:, j])
+
+    def _critical(self, own: Array, j: int) -> Array:
+        """Values of the free source where a joint cell begins or ends, or where its cost balances another."""
+        number = self.numbers[j]
+        aims = [np.tile(number.marks, (len(own), 1))]
+        aims += [np.full((len(own), 1), side) for side in (number.low, number.high) if np.isfinite(side)]
+        for (source, target), rate in self.rates.items():
+            if source != j:
+                continue
+            other = self.numbers[target]
+            by_others = self._carried(own, target)
+            here = other.marks[None, :] - by_others[:, None]  # where the target and this source are to take it
+            sides = [side for side in (other.low, other.high) if np.isfinite(side)] if other.moves else []
+            for base in (own[:, target], *(np.full(len(own), side) for side in sides)):
+                aims.append(number.start + (here - base[:, None]) / rate)
+            if other.moves and self.problem.norm in ("l2", "linf"):
+                price, price_there = number.feature.cost, other.feature.cost
+                gap = here - other.start
+                if self.problem.norm == "l2":
+                    move = gap * rate * price_there**2 / (price**2 + (rate * price_there) ** 2)
+                else:
+                    move = gap * price_there / (price + abs(rate) * price_there) * np.sign(rate)
+                aims.append(number.start + move)
+        values = np.concatenate(aims, axis=1)
+        step = number.feature.step
+        if step is not None:
+            places = np.floor(values / step)
+            return np.concatenate([(places + more) * step for more in (-1.0, 0.0, 1.0, 2.0)], axis=1)
+        return _around(values, number)
+
+    def _near_ends(self, own: Array, j: int) -> Array:
+        """Values of a continuous feature that is carried along at the near end of each of its cells."""
+        number = self.numbers[j]
+        return _around(number.marks[None, :] - self._carried(own, j)[:, None], number)
+
+    def _expanded(self, own: Array, j: int, values: Array) -> Array:
+        """All rows, with the feature where it was and at each value of its row that it may be moved to."""
+        number = self.numbers[j]
+        fits = (values >= number.low - _slack(number.low)) & (values <= number.high + _slack(number.high))
+        values = np.concatenate([own[:, [j]], np.where(fits, values, own[:, [j]])], axis=1)
+        values.sort(axis=1)
+        is_new = np.concatenate([np.ones((len(own), 1), dtype=bool), values[:, 1:] != values[:, :-1]], axis=1)
+        more = np.repeat(own, is_new.sum(axis=1), axis=0)
+        more[:, j] = values[is_new]
+        return more
+
+    def _cheapest(self, own: Array, free: int | None, listed: list[int]) -> Options:
+        actions, group = self.problem.actions, list(self.group)
+        before = np.broadcast_to(self.start, own.shape)
+        own = own[ActionSet(actions.features, links=actions.links).respected(before, own)]
+        before = before[: len(own)]
+        ends = actions.carry(before, own)[:, group]
+        parts = actions.costs(self.problem.norm, before, own)[:, group]
+        costs = total_cost(self.problem.norm, parts)
+        place = np.column_stack([_cells(self.numbers[j].cuts, ends[:, k]) for k, j in enumerate(group)])
+        stays = (own[:, group] == self.start[group]) | np.isnan(self.start[group])
+        order = np.lexsort((~stays.all(axis=1), costs))
+        _, first = np.unique(place[order], axis=0, return_index=True)
+        kept = order[np.sort(first)]  # from cheap to dear: to stay comes first
+        if self.complete and np.isfinite(self.missing) and not self._is_covered(place[kept], free, listed):
+            self.complete = False
+        cells = np.column_stack([_cells(self.axes[j].cuts, ends[kept][:, k]) for k, j in enumerate(group)])
+        home = [_cells(self.axes[j].cuts, self.start[[j]])[0] for j in group]
+        return Options(
+            features=self.group,
+            own=own[kept][:, group],
+            ends=ends[kept],
+            cells=np.where(cells == home, -1, cells),
+            costs=costs[kept],
+            missing=self.missing,
+            complete=self.complete,
+        )
+
+    def _is_covered(self, place: Ints, free: int | None, listed: list[int]) -> bool:
+        """Whether farther moves of a lattice that was not enumerated to its end reach no other joint cell.
+
+        They go together with moves of the free source beyond all its marks; if every cell of the lattice is listed with
+        those, there is none left to reach.
+        """
+        if free is None or len(listed) != 1 or len(self.rates) != 1:
+            return False
+        at, of = self.group.index(free), self.group.index(listed[0])
+        number, wanted = self.numbers[free], np.arange(len(self.numbers[listed[0]].cuts) + 1)
+        sides = [(number.low, 0), (number.high, len(number.cuts))]
+        ends = [cell for limit, cell in sides if np.isinf(limit)]
+        return all(np.isin(wanted, place[place[:, at] == cell, of]).all() for cell in ends)
+
+
+def _cells(cuts: Array, values: Array) -> Ints:
+    """The cell of each value; a missing one is in none."""
+    return np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right"))
+
+
+def _around(values: Array, number: _Number) -> Array:
+    """Values of a continuous number and some next to them, within its limits."""
+    size = np.maximum(np.abs(values), abs(number.start))
+    near = values[:, :, None] + size[:, :, None] * _NEARBY
+    return np.clip(near.reshape(len(values), -1), number.low, number.high)
+
+
+def _slack(limit: float) -> float:
+    return 1e-9 * max(1.0, abs(limit)) if np.isfinite(limit) else 0.0
