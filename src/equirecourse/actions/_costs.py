@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from equirecourse._validation import shown
 
-__all__ = ["NORMS", "check_norm", "total_cost"]
+__all__ = ["DISTANCES", "NORMS", "check_norm", "total_cost"]
 
 Array = NDArray[np.float64]
 
 # How the costs of the features add up.
 NORMS = {"l1": "sum", "l2": "root", "linf": "max", "max_shift": "max", "log_shift": "sum"}
+
+# Norms that price the distance a feature moves; the others look at how many people it passes on the way.
+DISTANCES = ("l1", "l2", "linf")
 
 
 def total_cost(norm: str, parts: Array) -> Array:

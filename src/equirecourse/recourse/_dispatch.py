@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from equirecourse._validation import check_finite, check_number
-from equirecourse.actions import NORMS, ActionSet
+from equirecourse.actions import DISTANCES, NORMS, ActionSet
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _kernel, _linear, _search, _trees
 from equirecourse.recourse._problem import Answers, Problem
@@ -221,7 +221,7 @@ def _outside(actions: ActionSet, table: pd.DataFrame) -> tuple[str, ...]:
 
 def _is_plain(view: View, X: Any, norm: str) -> bool:
     """Whether people move freely in the very inputs of a linear model, so that one formula answers for all of them."""
-    if norm not in ("l1", "l2", "linf") or view.before is not None or not _linear.is_linear(view.final):
+    if norm not in DISTANCES or view.before is not None or not _linear.is_linear(view.final):
         return False
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind in "fiu"

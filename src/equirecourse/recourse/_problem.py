@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse.actions import NORMS, ActionSet, total_cost
+from equirecourse.actions import DISTANCES, NORMS, ActionSet, Feature, total_cost
 from equirecourse.recourse._view import View
 
 __all__ = ["Answers", "Problem"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_FEW = 1000  # values of a number that are all listed, where a norm needs a list
 
 
 @dataclass(frozen=True)
@@ -107,20 +109,39 @@ class Problem:
 
     @cached_property
     def grids(self) -> list[Array | None]:
-        """For each number, the values that one can move to, where the norm knows only those that people have."""
+        """Under a percentile norm, values that each number is tried at by programs and searches; else None.
+
+        All of them if there are few; else those that people have, and the limits.
+        """
         return [self._grid(j) for j in range(len(self.actions))]
 
     def _grid(self, j: int) -> Array | None:
         feature = self.actions.features[j]
-        if self.norm not in ("max_shift", "log_shift") or not feature.is_number or not feature.mutable:
+        if self.norm in DISTANCES or not feature.is_number or not feature.mutable:
             return None
         if feature.percentiles is None:
             feature.move_cost(self.norm, 0.0, 1.0)  # says what is missing
         assert feature.percentiles is not None
-        values = np.asarray(feature.percentiles.values)
-        if feature.step is not None:
-            values = np.unique(np.round(values / feature.step)) * feature.step
-        return values[(values >= feature.low) & (values <= feature.high)]
+        step, low, high = feature.step, feature.low, feature.high
+        if self._has_few_values(feature):
+            assert step is not None
+            return np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1.0) * step
+        values = np.append(feature.percentiles.values, [side for side in (low, high) if np.isfinite(side)])
+        if step is not None:
+            values = np.unique(np.concatenate([np.floor(values / step), np.ceil(values / step)])) * step
+        return np.unique(values[(values >= low) & (values <= high)])
+
+    @property
+    def grids_are_whole(self) -> bool:
+        """Whether the grids hold every value that one may move to."""
+        return all(
+            grid is None or self._has_few_values(feature)
+            for grid, feature in zip(self.grids, self.actions, strict=True)
+        )
+
+    @staticmethod
+    def _has_few_values(feature: Feature) -> bool:
+        return feature.step is not None and (feature.high - feature.low) / feature.step < _FEW
 
     @property
     def aggregate(self) -> str:

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse.actions import DISTANCES
 from equirecourse.recourse._apart import has_processes, solve_apart
 from equirecourse.recourse._linear import _program
 from equirecourse.recourse._linear._bottleneck import bottleneck
 from equirecourse.recourse._linear._form import LinearForm, coefficients, read_linear_form
 from equirecourse.recourse._linear._knapsack import CONTINUOUS, FIXED, LATTICE, LIST, additive
+from equirecourse.recourse._linear._shifts import solve_shifts
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._view import View
 
@@ -61,6 +63,9 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     folded = None if always_milp else _fold_links(problem, form)
     if folded is None:
         _ask(problem, form, np.arange(len(problem.start)), _by_program, answers)
+        return answers
+    if problem.norm not in DISTANCES:
+        _ask(problem, folded, np.arange(len(problem.start)), solve_shifts, answers)
         return answers
     jumps = _jumps(problem, folded)
     _ask(problem, folded, np.flatnonzero(~jumps), _separable, answers)
@@ -114,7 +119,7 @@ def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[
 def _is_free(problem: Problem, form: LinearForm) -> bool:
     """Whether nothing limits what people do to numbers, and labels stay: then a formula answers."""
     actions = problem.actions
-    if problem.norm not in ("l1", "l2", "linf") or actions.rules or actions.links or problem.frozen is not None:
+    if problem.norm not in DISTANCES or actions.rules or actions.links or problem.frozen is not None:
         return False
     moves = [
         feature
@@ -140,11 +145,10 @@ def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
 
 def _by_program(problem: Problem, form: LinearForm, needs: Array) -> Answers:
     asked = replace(form, scores=-needs)
+    silent = replace(problem, tick=lambda _: None)  # whoever asks says when these people are done
     if has_processes(problem.n_jobs):
-        # Whoever asks says when these people are done.
-        silent = replace(problem, tick=lambda _: None)
         return solve_apart(silent, _program.solve, lambda lot: (asked.take(lot),))
-    return _program.solve(problem, asked)
+    return _program.solve(silent, asked)
 
 
 def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:
@@ -167,15 +171,14 @@ def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:
 def _jumps(problem: Problem, form: LinearForm) -> Mask:
     """Who starts outside the limits of a number that can take any value: staying or jumping inside is not a range.
 
-    A lattice takes the jump as its first step, and so does a list.
+    A lattice takes the jump as its first step.
     """
     low, high = problem.reach
     jumps = np.zeros(len(low), dtype=bool)
-    if problem.norm in ("l1", "l2", "linf"):
-        for j, feature in enumerate(problem.actions):
-            if feature.is_number and feature.step is None and form.slopes[j] != 0.0:
-                now = problem.start[:, j]
-                jumps |= (low[:, j] <= high[:, j]) & ((now < low[:, j]) | (now > high[:, j]))
+    for j, feature in enumerate(problem.actions):
+        if feature.is_number and feature.step is None and form.slopes[j] != 0.0:
+            now = problem.start[:, j]
+            jumps |= (low[:, j] <= high[:, j]) & ((now < low[:, j]) | (now > high[:, j]))
     return jumps
 
 
@@ -255,7 +258,7 @@ def _moves(problem: Problem, form: LinearForm, rows: slice, power: int) -> _Move
         movable = low[:, j] <= high[:, j]
         if not movable.any() or (feature.is_number and form.slopes[j] == 0.0):
             continue
-        if feature.is_number and problem.grids[j] is None:
+        if feature.is_number:
             price[j] = feature.cost
             step[j] = feature.step or 0.0
             first[:, j], last[:, j] = _distances(start[:, j], low[:, j], high[:, j], form.slopes[j] > 0, feature.step)
@@ -263,15 +266,11 @@ def _moves(problem: Problem, form: LinearForm, rows: slice, power: int) -> _Move
                 movable & (last[:, j] >= first[:, j]) & (last[:, j] > 0), LATTICE if step[j] else CONTINUOUS, FIXED
             )
             continue
-        ends = problem.grids[j] if feature.is_number else np.flatnonzero(feature.reachable).astype(float)
-        assert ends is not None
+        ends = np.flatnonzero(feature.reachable).astype(float)
         cost = np.power(feature.move_cost(problem.norm, start[:, [j]], ends[None, :]), power)
-        if feature.is_number:
-            gain = form.slopes[j] * (ends[None, :] - start[:, [j]])
-        else:
-            table = form.tables[j]
-            assert table is not None
-            gain = table[ends.astype(int)][None, :] - form.at_start[rows, j][:, None]
+        table = form.tables[j]
+        assert table is not None
+        gain = table[ends.astype(int)][None, :] - form.at_start[rows, j][:, None]
         allowed = (ends[None, :] >= low[:, [j]]) & (ends[None, :] <= high[:, [j]]) & (gain > 0)
         kind[:, j] = np.where(allowed.any(axis=1), LIST, FIXED)
         begin[j], filled = filled, filled + len(ends)

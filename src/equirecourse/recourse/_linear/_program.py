@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._milp import ActionProgram, Choice, Outcome, Program, total
+from equirecourse.recourse._milp import ActionProgram, Choice, Program, solve_programs, total
 from equirecourse.recourse._problem import Answers, Problem
 
 __all__ = ["Form", "solve"]
 
 Array = NDArray[np.float64]
-
-_SMALL = 1e-3  # of the cost that was thought typical: the program is then scaled anew
 
 
 class Form(Protocol):
@@ -53,25 +50,11 @@ def solve(problem: Problem, form: Form) -> Answers:
     Answers
         With everybody found or proven to have no action, except where time ran out.
     """
-    answers = Answers.nothing(problem)
-    for person in range(len(problem.start)):
-        outcome = _solve_one(problem, form, person)
-        if outcome.own is not None:
-            answers.own[person], answers.found[person] = outcome.own, True
-        answers.proven[person], answers.lower[person] = outcome.proven, outcome.lower
-        answers.stopped[person] = outcome.stopped
-    return answers
-
-
-def _solve_one(problem: Problem, form: Form, person: int) -> Outcome:
-    deadline = time.monotonic() + problem.time_limit
-    scale = _typical_cost(problem, form, person)
-    outcome = LinearProgram(problem, form, person, scale).solve(deadline)
-    if outcome.own is not None:
-        cost = float(problem.costs([person], outcome.own[None, :])[0])
-        if 0.0 < cost < _SMALL * scale:
-            outcome = LinearProgram(problem, form, person, cost).solve(deadline)
-    return outcome
+    return solve_programs(
+        problem,
+        lambda asked, person, scale: LinearProgram(asked, form, person, scale),
+        listed=problem.grids_are_whole,
+    )
 
 
 def _typical_cost(problem: Problem, form: Form, person: int) -> float:
@@ -102,13 +85,14 @@ def _listed(problem: Problem, person: int, j: int) -> tuple[Array, Array]:
 class LinearProgram(ActionProgram):
     """The program of one person before a linear model."""
 
-    def __init__(self, problem: Problem, form: Form, person: int, scale: float) -> None:
+    def __init__(self, problem: Problem, form: Form, person: int, scale: float | None) -> None:
+        scale = _typical_cost(problem, form, person) if scale is None else scale
         lists: list[tuple[Array, Array] | None] = []
         for j, feature in enumerate(problem.actions):
             is_range = feature.is_number and problem.grids[j] is None
             lists.append(None if is_range else _listed(problem, person, j))
-        super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
         self.form = form
+        super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
         score = [self.moves[j] * float(slope) for j, slope in enumerate(form.slopes) if slope != 0.0]
         for j, table in enumerate(form.tables):
             part = self.parts[j]
@@ -118,6 +102,12 @@ class LinearProgram(ActionProgram):
         self.need = float(abs(form.scores[person])) or 1.0
         self.score = (total(score) + float(form.scores[person])) * (1.0 / self.need)
         self.program.at_least(self.score, 0.0)
+
+    def typical_move(self, j: int) -> float:
+        """The distance at which a number makes up for the whole score by itself, if that is farther than is typical."""
+        slope = abs(float(self.form.slopes[j]))
+        alone = abs(float(self.form.scores[self.person])) / slope if slope > 0.0 else 0.0
+        return max(super().typical_move(j), alone)
 
     def tighten(self, program: Program, margin: float) -> None:
         """Ask for a little more of the score."""

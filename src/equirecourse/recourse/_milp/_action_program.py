@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,13 @@ from scipy.optimize import minimize
 from equirecourse.actions import ActionSet, Condition
 from equirecourse.recourse._milp._highs import Expression, Program, total
 from equirecourse.recourse._milp._parts import Choice, Pieces, Range
-from equirecourse.recourse._problem import Problem
+from equirecourse.recourse._problem import Answers, Problem
 
-__all__ = ["ActionProgram", "Outcome"]
+__all__ = ["ActionProgram", "Outcome", "solve_programs"]
 
 Array = NDArray[np.float64]
 
+_SMALL = 1e-3  # of the cost that was thought typical: the program is then scaled anew
 _GAP = 1e-7  # between the best action and the bound, where costs are not linear
 _SIZE = 1e4  # HiGHS is content with an absolute gap of 1e-6: objectives are scaled to about this size
 _TANGENTS = (0.1, 0.3, 1.0, 3.0, 10.0)  # to begin with, relative to a typical cost
@@ -54,6 +56,54 @@ class Outcome:
     proven: bool
     lower: float
     stopped: bool = False
+
+
+Maker = Callable[[Problem, int, float | None], "ActionProgram"]
+
+
+def solve_programs(problem: Problem, program: Maker, *, listed: bool) -> Answers:
+    """Cheapest action of each person, by one program each.
+
+    Parameters
+    ----------
+    problem : Problem
+        People and what they may change.
+    program : callable
+        Makes the program of a person for a problem, given a cost that is typical of answers, or None to guess one.
+    listed : bool
+        Whether the programs know every value that one may move to; under a percentile norm they may know some only.
+
+    Returns
+    -------
+    Answers
+        With everybody found or proven to have no action, except where time ran out, or a percentile norm was tried at
+        some values only.
+    """
+    answers = Answers.nothing(problem)
+    for person in range(len(problem.start)):
+        outcome = _solve_one(problem, program, person)
+        if not listed:
+            if outcome.own is None:  # whether there is an action at all does not depend on what it costs
+                outcome = _solve_one(replace(problem, norm="l1"), program, person)
+            nothing = outcome.proven and outcome.own is None
+            outcome = replace(outcome, proven=nothing, lower=np.inf if nothing else 0.0)
+        if outcome.own is not None:
+            answers.own[person], answers.found[person] = outcome.own, True
+        answers.proven[person], answers.lower[person] = outcome.proven, outcome.lower
+        answers.stopped[person] = outcome.stopped
+        problem.tick(1)
+    return answers
+
+
+def _solve_one(problem: Problem, program: Maker, person: int) -> Outcome:
+    deadline = time.monotonic() + problem.time_limit
+    asked = program(problem, person, None)
+    outcome = asked.solve(deadline)
+    if outcome.own is not None:
+        cost = float(problem.costs([person], outcome.own[None, :])[0])
+        if 0.0 < cost < _SMALL * asked.scale:
+            outcome = program(problem, person, cost).solve(deadline)
+    return outcome
 
 
 class ActionProgram:
@@ -116,7 +166,7 @@ class ActionProgram:
         low, high = (side[self.person, j] for side in self.problem.reach)
         if low > high:
             return
-        moving = Range(self.program, feature, self.start[j], low, high, self.scale / feature.cost)
+        moving = Range(self.program, feature, self.start[j], low, high, self.scale / feature.cost, self._far(j))
         self.parts[j] = moving
         cost = moving.distance * (feature.cost / self.scale)
         if self.power == 2:
@@ -228,7 +278,11 @@ class ActionProgram:
         if not feature.is_number or np.isnan(start):
             return 0.0
         marks = np.concatenate([self.cuts[j], [side for side in (feature.low, feature.high) if np.isfinite(side)]])
-        return float(self.scale / feature.cost + np.abs(marks - start).max(initial=0.0))
+        return self.typical_move(j) + float(np.abs(marks - start).max(initial=0.0))
+
+    def typical_move(self, j: int) -> float:
+        """A distance that is typical of moves of a number."""
+        return float(self.scale / self.problem.actions.features[j].cost)
 
     def _conditions(self) -> list[Condition]:
         return [condition for rule in self.problem.actions.rules for condition in (rule.when, rule.then)]

@@ -200,16 +200,21 @@ class Program:
         for variable, weight in self._objective.terms.items():
             weights[variable] = weight
         rows = sparse.csr_array((self._weights, self._columns, self._ends), shape=(m, n))
-        options: dict[str, Any] = {"mip_rel_gap": 0.0, "presolve": True}
+        options: dict[str, Any] = {"mip_rel_gap": 0.0}
         if np.isfinite(time_limit):
             options["time_limit"] = max(time_limit, 1e-3)
-        found = milp(
-            weights,
-            integrality=np.zeros(n) if relaxed else np.array(self._is_whole),
-            bounds=Bounds(np.array(self._low), np.array(self._high)),
-            constraints=LinearConstraint(rows, self._row_low, self._row_high) if m else None,
-            options=options,
-        )
+        # HiGHS' presolve has been seen to take programs with large and small numbers for infeasible that are not: what
+        # it finds infeasible is solved once more without.
+        for presolve in (True, False):
+            found = milp(
+                weights,
+                integrality=np.zeros(n) if relaxed else np.array(self._is_whole),
+                bounds=Bounds(np.array(self._low), np.array(self._high)),
+                constraints=LinearConstraint(rows, self._row_low, self._row_high) if m else None,
+                options={**options, "presolve": presolve},
+            )
+            if _STATUS.get(found.status) != "infeasible":
+                break
         status = _STATUS.get(found.status, "failed")
         if status in ("failed", "unbounded"):
             raise RuntimeError(f"HiGHS failed on a program with {n} variables and {m} rows: {found.message}")

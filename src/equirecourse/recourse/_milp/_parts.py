@@ -18,7 +18,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _SLACK = 1e-9  # by which a multiple of a step may miss a limit, as the action set allows
-_MANY = 1e6  # steps, where nothing limits their number
 
 
 class Choice:
@@ -62,9 +61,13 @@ class Range:
         Where the person is, and the limits of a changed value.
     unit : float
         A distance that is typical of moves; variables of the program are counted in it.
+    far : float
+        A distance that it never moves.
     """
 
-    def __init__(self, program: Program, feature: Feature, start: float, low: float, high: float, unit: float) -> None:
+    def __init__(
+        self, program: Program, feature: Feature, start: float, low: float, high: float, unit: float, far: float
+    ) -> None:
         self.feature, self.start, self.low, self.high = feature, start, low, high
         self.size = unit if feature.step is None else feature.step
         self.ways: list[tuple[Expression | None, Expression]] = []
@@ -73,7 +76,7 @@ class Range:
             gap, room = self._way(sign)
             if room < 0:
                 continue
-            most = min(room / self.size, np.inf if gap == 0 and feature.step is None else _MANY)
+            most = min(room / self.size, np.inf if gap == 0 and feature.step is None else far / self.size + 1.0)
             count = program.variable(0, most) if feature.step is None else program.whole(0, np.round(most))
             switch = None
             distance = count * self.size

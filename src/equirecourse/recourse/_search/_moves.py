@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from equirecourse.actions import DISTANCES
 from equirecourse.recourse._search._bargain import cheapest_options
 from equirecourse.recourse._search._descent import descend
 from equirecourse.recourse._search._halfspace import cheapest_in_halfspace
@@ -236,7 +237,7 @@ def turn(hunt: Hunt, scale: float, rounds: int = 4) -> Mask:
     options = _options(hunt, people, own, scale)
     slopes, gains = _feel(hunt, people, own, hunt.worth[attempts], options, rounds)
     rows, proposals = _proposals(hunt, people, options, gains, np.zeros(len(people)), np.ones(len(people)))
-    if hunt.problem.norm in ("l1", "l2", "linf"):
+    if hunt.problem.norm in DISTANCES:
         free = hunt.room.continuous & hunt.room.movable[people]
         low, high = _limits(hunt, people, own, free)
         prices = np.array([feature.cost for feature in hunt.problem.actions])
@@ -264,7 +265,7 @@ def _feel(hunt: Hunt, people: Index, own: Array, worth: Array, options: Array, r
     delta = np.where(ordered, own - start, 0.0)
     prices = np.array([feature.cost for feature in hunt.problem.actions])
     reach = np.broadcast_to(0.1 * room.spread, own.shape)
-    if hunt.problem.norm in ("l1", "l2", "linf"):
+    if hunt.problem.norm in DISTANCES:
         reach = np.minimum(0.3 * worth[:, None] / prices, room.spread)
     slopes, gains = np.zeros_like(own), np.zeros(options.shape)
     for sign in (1.0, -1.0):

@@ -166,7 +166,10 @@ def _ballot(ensemble: Ensemble) -> Ballot:
 def _solve_chunk(setting: _Setting, people: Ints, own: Mask, answers: Answers) -> None:
     problem = setting.problem
     cells = [cells_of(problem, j, axis, people) for j, axis in enumerate(setting.axes)]
-    persons = [_Person(setting, cells, i, own[i], linked_options(problem, setting.axes, int(people[i]))) for i in range(len(people))]
+    persons = [
+        _Person(setting, cells, i, own[i], linked_options(problem, setting.axes, int(people[i])))
+        for i in range(len(people))
+    ]
     for person in persons:
         person.run(problem.time_limit)
         problem.tick(1)
@@ -244,10 +247,12 @@ class _Person:
         """Where the features move to."""
         assert self.columns is not None
         linked = {j for options in self.linked for j in options.features}
-        values = np.array([
-            np.nan if j in linked else part.values[self.i, c]
-            for j, (part, c) in enumerate(zip(self.cells, self.columns, strict=True))
-        ])
+        values = np.array(
+            [
+                np.nan if j in linked else part.values[self.i, c]
+                for j, (part, c) in enumerate(zip(self.cells, self.columns, strict=True))
+            ]
+        )
         for options in self.linked:
             values[list(options.features)] = options.own[self.columns[options.features[0]]]
         return values

@@ -1,4 +1,4 @@
-"""Trees as a mixed-integer program per person: for numbers that links carry along, and as an independent check.
+"""Trees as a mixed-integer program per person: an independent check of the search.
 
 Each tree sends one unit from its root to its leaves. What goes below the left child of a node is at most 1 if the
 question of the node is answered by left, else 0. With the answers given, only one leaf is left for the unit, so that
@@ -7,14 +7,12 @@ leaves need no whole numbers of their own, and one row per child is tighter than
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._milp import ActionProgram, Choice, Expression, Outcome, total
+from equirecourse.recourse._milp import ActionProgram, Choice, Expression, solve_programs, total
 from equirecourse.recourse._problem import Answers, Problem
-from equirecourse.recourse._trees._cells import Cells, cells_of
+from equirecourse.recourse._trees._cells import cells_of
 from equirecourse.recourse._trees._ensembles import Ensemble, tree_view
 from equirecourse.recourse._trees._partition import Axis
 
@@ -22,8 +20,6 @@ __all__ = ["solve"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-_SMALL = 1e-3  # of the cost that was thought typical: the program is then scaled anew
 
 
 def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], own: Mask) -> Answers:
@@ -45,28 +41,11 @@ def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], own: Mask) -> 
     Answers
         With everybody found or proven to have no action, except where time ran out.
     """
-    answers = Answers.nothing(problem)
-    for person in range(len(own)):
-        outcome = _solve_one(problem, ensemble, axes, own[person], person)
-        if outcome.own is not None:
-            answers.own[person], answers.found[person] = outcome.own, True
-        answers.proven[person], answers.lower[person] = outcome.proven, outcome.lower
-        answers.stopped[person] = outcome.stopped
-        problem.tick(1)
-    return answers
-
-
-def _solve_one(problem: Problem, ensemble: Ensemble, axes: list[Axis], own: Mask, person: int) -> Outcome:
-    deadline = time.monotonic() + problem.time_limit
-    cells = [cells_of(problem, j, axis, np.array([person])) for j, axis in enumerate(axes)]
-    dear = np.concatenate([part.costs[0, np.isfinite(part.costs[0])] for part in cells])
-    scale = float(np.median(dear[dear > 0])) if (dear > 0).any() else 1.0
-    outcome = TreeProgram(problem, ensemble, axes, cells, own, person, scale).solve(deadline)
-    if outcome.own is not None:
-        cost = float(problem.costs([person], outcome.own[None, :])[0])
-        if 0.0 < cost < _SMALL * scale:
-            outcome = TreeProgram(problem, ensemble, axes, cells, own, person, cost).solve(deadline)
-    return outcome
+    return solve_programs(
+        problem,
+        lambda asked, person, scale: TreeProgram(asked, ensemble, axes, own[person], person, scale),
+        listed=not problem.actions.links or problem.grids_are_whole,
+    )
 
 
 class TreeProgram(ActionProgram):
@@ -77,11 +56,14 @@ class TreeProgram(ActionProgram):
         problem: Problem,
         ensemble: Ensemble,
         axes: list[Axis],
-        cells: list[Cells],
         own: Mask,
         person: int,
-        scale: float,
+        scale: float | None,
     ) -> None:
+        cells = [cells_of(problem, j, axis, np.array([person])) for j, axis in enumerate(axes)]
+        if scale is None:
+            dear = np.concatenate([part.costs[0, np.isfinite(part.costs[0])] for part in cells])
+            scale = float(np.median(dear[dear > 0])) if (dear > 0).any() else 1.0
         linked = {problem.actions.index(name) for link in problem.actions.links for name in (link.source, link.target)}
         lists: list[tuple[Array, Array] | None] = []
         columns: list[NDArray[np.intp]] = []

@@ -1,0 +1,201 @@
+"""Percentile costs of a linear score: every allowed value counts, not only those that somebody has.
+
+What a move costs is a curve that rises with the distance, with a kink at each value that people have. Each number gets
+breakpoints on its way; two knapsacks over them bracket the cheapest action:
+
+* the *real* one moves to the breakpoints themselves, so what it finds can be done;
+* the *optimistic* one pays for the first value behind a breakpoint and gains as much as at the next one, so nothing
+  that can be done is cheaper.
+
+Where the two differ, the stretches that the optimistic one uses are divided, until they agree. A lattice of few values
+has a breakpoint at each of them, and agrees at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equirecourse.actions import Feature
+from equirecourse.recourse._linear._bottleneck import bottleneck
+from equirecourse.recourse._linear._form import LinearForm
+from equirecourse.recourse._linear._knapsack import FIXED, LIST, additive
+from equirecourse.recourse._problem import Answers, Problem
+
+__all__ = ["solve_shifts"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FEW = 200  # values of a lattice that are all breakpoints
+_ROUNDS = 60  # a halving each: more than a number has digits
+_TIE = 1e-8  # bounds that agree to this are equal
+
+
+def solve_shifts(problem: Problem, form: LinearForm, needs: Array) -> Answers:
+    """Cheapest action of each person under a percentile norm, for features that move independently.
+
+    Parameters
+    ----------
+    problem : Problem
+        People and what they may change.
+    form : LinearForm
+        Their score; links are folded into the slopes.
+    needs : ndarray of shape (n_people,)
+        The gain in score that a yes takes.
+
+    Returns
+    -------
+    Answers
+        Proven where the two knapsacks agree, which they do but for rare ties; a lower bound for the others.
+    """
+    answers = Answers.nothing(problem)
+    for person, need in enumerate(needs):
+        ways = [_way(problem, form, person, j, float(need)) for j in range(len(problem.actions))]
+        cost, lower = np.inf, 0.0
+        for _ in range(_ROUNDS):
+            found, places, _ = _knapsack(problem, float(need), ways, optimistic=False)
+            if found < cost:
+                cost = found
+                answers.own[person] = [
+                    problem.start[person, j] if place < 0 else ways[j].values[place] for j, place in enumerate(places)
+                ]
+            _, places, bound = _knapsack(problem, float(need), ways, optimistic=True)
+            lower = max(lower, bound)
+            if lower >= cost * (1.0 - _TIE) or not _divide(ways, places, float(need)):
+                break
+        answers.found[person] = np.isfinite(cost)
+        answers.proven[person] = lower >= cost * (1.0 - _TIE)
+        answers.lower[person] = min(lower, cost)
+    return answers
+
+
+@dataclass
+class _Way:
+    """The moves of one person's feature, from cheap to dear for numbers.
+
+    ``first`` is the first value that is allowed at all, and ``least`` the cost of the first one behind the breakpoint
+    before: what the optimistic knapsack pays.
+    """
+
+    feature: Feature
+    norm: str
+    start: float
+    slope: float
+    first: float
+    values: Array
+    costs: Array
+    gains: Array
+    least: Array
+
+    @classmethod
+    def along(cls, feature: Feature, norm: str, start: float, slope: float, first: float, values: Array) -> _Way:
+        """Moves of a number to some values on its way."""
+        before = np.append(np.nan, values[:-1])
+        step = feature.step or 0.0
+        behind = np.where(np.isnan(before), first, before + np.sign(slope) * step)
+        behind = np.where(np.abs(behind - start) > np.abs(values - start), values, behind)
+        return cls(
+            feature, norm, start, slope, first, values,
+            costs=feature.move_cost(norm, start, values),
+            gains=np.abs(slope) * np.abs(values - start),
+            least=feature.move_cost(norm, start, behind),
+        )  # fmt: skip
+
+    def divided(self, place: int, at: float) -> _Way | None:
+        """The same way with one more breakpoint before a place, near a value; None if there is no value between."""
+        before = self.values[place - 1] if place > 0 else self.first
+        after, way = self.values[place], np.sign(self.slope)
+        step = self.feature.step
+        inside = at if step is None else np.floor(at / step) * step
+        if not way * before < way * inside < way * after:
+            inside = 0.5 * (before + after) if step is None else np.floor(0.5 * (before + after) / step) * step
+        if not way * before < way * inside < way * after:
+            return None
+        values = np.insert(self.values, place, inside)
+        return _Way.along(self.feature, self.norm, self.start, self.slope, self.first, values)
+
+
+def _way(problem: Problem, form: LinearForm, person: int, j: int, need: float) -> _Way:
+    feature, start = problem.actions.features[j], float(problem.start[person, j])
+    low, high = (float(side[person, j]) for side in problem.reach)
+    nothing = np.zeros(0)
+    slope = float(form.slopes[j])
+    if not feature.is_number:
+        ends = np.flatnonzero(feature.reachable & (low <= high)).astype(np.float64)
+        ends = ends[(ends >= low) & (ends <= high) & (ends != start)]
+        table = form.tables[j]
+        gains = nothing if table is None or not len(ends) else table[ends.astype(int)] - form.at_start[person, j]
+        ends = ends[: len(gains)][gains > 0]
+        costs = feature.move_cost(problem.norm, start, ends)
+        return _Way(feature, problem.norm, start, 0.0, start, ends, costs, gains[gains > 0], costs)
+    if low > high or slope == 0.0:
+        return _Way(feature, problem.norm, start, slope, start, nothing, nothing, nothing, nothing)
+    first, values = _breakpoints(feature, start, low, high, slope, need)
+    return _Way.along(feature, problem.norm, start, slope, first, values)
+
+
+def _breakpoints(
+    feature: Feature, start: float, low: float, high: float, slope: float, need: float
+) -> tuple[float, Array]:
+    """The first value that one can move to, and breakpoints from there to the last one that may be needed."""
+    way = np.sign(slope)
+    # Upwards without loss of generality: mirrored numbers are mirrored back.
+    start, low, high = (start, low, high) if way > 0 else (-start, -high, -low)
+    enough = start + need / abs(slope) * (1.0 + 1e-12)
+    assert feature.percentiles is not None
+    known = np.sort(way * np.asarray(feature.percentiles.values))
+    step = feature.step
+    if step is None:
+        first, last = max(start, low), min(high, max(enough, low))
+        values = np.append(known[(known > first) & (known < last)], last) if last > start else np.zeros(0)
+        values = np.append(first, values) if len(values) and first > start and values[0] > first else values
+    else:
+        begin = max(np.floor(start / step + 1e-9) + 1.0, np.ceil(low / step - 1e-9))
+        begin += float(begin * step <= start)
+        end = min(np.floor(high / step + 1e-9), max(np.ceil(enough / step), begin))
+        first = begin * step
+        if end - begin < _FEW:
+            places = np.arange(begin, end + 1.0)
+        else:
+            near = np.floor(known / step)
+            places = np.unique(np.concatenate([near, near + 1.0, [begin, end]]))
+            places = places[(places >= begin) & (places <= end)]
+        values = places * step
+    return float(way * first), np.asarray(way * values)
+
+
+def _knapsack(problem: Problem, need: float, ways: list[_Way], *, optimistic: bool) -> tuple[float, Ints, float]:
+    """Cost of the best choice, the place that each feature goes to (−1 stays), and a lower bound."""
+    sizes = np.array([len(way.values) for way in ways])
+    end = np.cumsum(sizes)
+    costs = np.concatenate([way.least if optimistic else way.costs for way in ways])[None, :]
+    gains = np.concatenate([way.gains for way in ways])[None, :]
+    kind = np.where(sizes > 0, LIST, FIXED)[None, :]
+    zeros, ones = np.zeros((1, len(ways))), np.ones(len(ways))
+    distance, choice = zeros.copy(), np.full((1, len(ways)), -1)
+    moves = (kind, ones, ones, zeros, zeros, ones, end - sizes, end, costs, gains, distance, choice)
+    if problem.aggregate == "max":
+        best = bound = bottleneck(np.array([need]), *moves)
+    else:
+        best, bound = additive(np.array([need]), 1, *moves)
+    return float(best[0]), np.where(choice[0] < 0, -1, choice[0] - (end - sizes)), float(bound[0])
+
+
+def _divide(ways: list[_Way], places: Ints, need: float) -> bool:
+    """Divide the stretches that the optimistic knapsack used; False if none can be."""
+    chosen = [j for j, place in enumerate(places) if place >= 0]
+    gains = sum(float(ways[j].gains[places[j]]) for j in chosen)
+    divided = False
+    for j in chosen:
+        way, place = ways[j], int(places[j])
+        if way.least[place] >= way.costs[place]:
+            continue
+        # As far as is needed if the others go as far as they are thought to: what is nearer will not do, then.
+        just_enough = way.start + (way.gains[place] - (gains - need)) / way.slope * (1.0 - 1e-12)
+        finer = way.divided(place, just_enough)
+        if finer is not None:
+            ways[j], divided = finer, True
+    return divided
