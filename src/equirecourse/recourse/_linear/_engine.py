@@ -14,7 +14,7 @@ from equirecourse.actions import DISTANCES
 from equirecourse.recourse._apart import has_processes, solve_apart
 from equirecourse.recourse._linear import _program
 from equirecourse.recourse._linear._bottleneck import bottleneck
-from equirecourse.recourse._linear._form import LinearForm, coefficients, read_linear_form
+from equirecourse.recourse._linear._form import MARGINS, LinearForm, coefficients, nudged, read_linear_form
 from equirecourse.recourse._linear._knapsack import CONTINUOUS, FIXED, LATTICE, LIST, additive
 from equirecourse.recourse._linear._shifts import solve_shifts
 from equirecourse.recourse._problem import Answers, Problem
@@ -24,10 +24,6 @@ __all__ = ["solve"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-# How far beyond the boundary to aim, relative to the terms that a score is the sum of: first a hair, then more for
-# those whom rounding still leaves on the wrong side.
-_MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 # Bounds that agree to this are equal.
 _TIE = 1e-8
@@ -61,20 +57,16 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
             _ask(problem, form, np.arange(start, min(start + _FREE_CHUNK, len(problem.start))), _free, answers)
         return answers
     folded = None if always_milp else _fold_links(problem, form)
-    if folded is None:
-        _ask(problem, form, np.arange(len(problem.start)), _by_program, answers)
-        return answers
-    if problem.norm not in DISTANCES:
-        _ask(problem, folded, np.arange(len(problem.start)), solve_shifts, answers)
-        return answers
-    jumps = _jumps(problem, folded)
-    _ask(problem, folded, np.flatnonzero(~jumps), _separable, answers)
+    easy = np.zeros(len(problem.start), dtype=bool)
+    if folded is not None:
+        easy = ~_jumps(problem, folded) if problem.norm in DISTANCES else ~easy
+        knapsack = _separable if problem.norm in DISTANCES else solve_shifts
+        _ask(problem, folded, np.flatnonzero(easy), knapsack, answers)
     # What the knapsack could not prove, it has at least found: the program may do better.
-    hard = np.flatnonzero(jumps | ~answers.proven)
+    hard = np.flatnonzero(~easy | ~answers.proven)
     if len(hard):
-        second = Answers.nothing(problem)
-        _ask(problem, form, hard, _by_program, second)
-        _merge(problem, answers, second, hard)
+        _merge(problem, answers, _by_program(problem.take(hard), form.take(hard)), hard)
+        problem.tick(int((~easy).sum()))
     return answers
 
 
@@ -82,38 +74,49 @@ Engine = Callable[[Problem, LinearForm, Array], Answers]
 
 
 def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: Engine, answers: Answers) -> None:
-    """Put an engine's answers for some people into ``answers``, aiming a hair beyond the boundary, then more."""
-    # The terms of the score say how large its rounding error may be.
-    terms = np.abs(np.nan_to_num(problem.start[people]) * form.slopes).sum(axis=1)
-    scale = np.full(len(form.scores), np.nan)
-    scale[people] = np.abs(form.scores[people]) + terms + 1e-300
-    left = people
-    for margin in _MARGINS:
+    """Put an engine's answers for some people into ``answers``.
+
+    The engine aims a hair short of the boundary, because the model's own sum may be rounded up: no accepted action is
+    cheaper than what it finds there. What the model refuses goes a hair farther, along a number that can; if none can,
+    the engine aims beyond the boundary, and the two costs tell whether that is proven to be the best.
+    """
+    asked, scale = problem.take(people), form.rounding(problem.start, people)
+    aimed = engine(asked, form.take(people), -form.scores[people] - scale)
+    own, yes = aimed.own, np.zeros(len(people), dtype=bool)
+    for margin in (0.0, *MARGINS):
+        left = np.flatnonzero(aimed.found & ~yes)
+        farther = nudged(asked, form.slopes, own, margin * scale)[left] if margin else own[left]
+        accepted = problem.accepted(people[left], farther) if len(left) else np.zeros(0, dtype=bool)
+        own[left[accepted]], yes[left[accepted]] = farther[accepted], True
+    proven, lower = aimed.proven & (yes | ~aimed.found), aimed.lower.copy()
+    for margin in MARGINS:
+        left = np.flatnonzero(aimed.found & ~yes)
         if len(left) == 0:
             break
-        needs = -form.scores[left] + margin * scale[left]
-        found = engine(problem.take(left), form.take(left), needs)
-        yes = found.found.copy()
-        yes[found.found] = problem.accepted(left[found.found], found.own[found.found])
-        answers.own[left] = np.where(yes[:, None], found.own, problem.start[left])
-        answers.found[left] = yes
-        answers.proven[left] = found.proven & (yes | ~found.found)
-        answers.lower[left] = np.where(found.found & ~yes, 0.0, found.lower)
-        answers.stopped[left] = found.stopped
-        left = left[~(yes | ~found.found)]
+        beyond = engine(asked.take(left), form.take(people[left]), -form.scores[people[left]] + margin * scale[left])
+        accepted = beyond.found.copy()
+        accepted[beyond.found] = problem.accepted(people[left[beyond.found]], beyond.own[beyond.found])
+        own[left[accepted]], yes[left[accepted]] = beyond.own[accepted], True
+        if not beyond.found.any():
+            break
+    cost = problem.costs(people, own)
+    proven |= yes & (lower >= cost * (1.0 - _TIE))
+    answers.own[people] = np.where(yes[:, None], own, problem.start[people])
+    answers.found[people], answers.proven[people], answers.lower[people] = yes, proven, lower
+    answers.stopped[people] = aimed.stopped
     problem.tick(len(people))
 
 
 def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[np.intp]) -> None:
-    """Take the better of two answers for some people."""
-    for i in people:
-        costs = [float(problem.costs([i], part.own[[i]])[0]) if part.found[i] else np.inf for part in (answers, second)]
-        if costs[1] < costs[0] or not answers.found[i]:
-            answers.own[i], answers.found[i] = second.own[i], second.found[i]
-        answers.lower[i] = max(answers.lower[i], second.lower[i])
-        answers.stopped[i] = second.stopped[i]
-        best = min(costs)
-        answers.proven[i] = second.proven[i] or answers.lower[i] >= best * (1.0 - _TIE)
+    """Take the better of two answers for some people; the second ones are about them alone."""
+    for k, i in enumerate(people):
+        found = (answers.found[i], answers.own[[i]]), (second.found[k], second.own[[k]])
+        costs = [float(problem.costs([i], own)[0]) if yes else np.inf for yes, own in found]
+        if costs[1] < costs[0]:
+            answers.own[i], answers.found[i] = second.own[k], True
+        answers.lower[i] = max(answers.lower[i], second.lower[k])
+        answers.stopped[i] = second.stopped[k]
+        answers.proven[i] = second.proven[k] or answers.lower[i] >= min(costs) * (1.0 - _TIE)
 
 
 def _is_free(problem: Problem, form: LinearForm) -> bool:
@@ -143,12 +146,11 @@ def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
     return answers
 
 
-def _by_program(problem: Problem, form: LinearForm, needs: Array) -> Answers:
-    asked = replace(form, scores=-needs)
+def _by_program(problem: Problem, form: LinearForm) -> Answers:
     silent = replace(problem, tick=lambda _: None)  # whoever asks says when these people are done
     if has_processes(problem.n_jobs):
-        return solve_apart(silent, _program.solve, lambda lot: (asked.take(lot),))
-    return _program.solve(silent, asked)
+        return solve_apart(silent, _program.solve, lambda lot: (form.take(lot),))
+    return _program.solve(silent, form)
 
 
 def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:
@@ -159,13 +161,9 @@ def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:
     actions = problem.actions
     if actions.rules:
         return None
-    slopes = form.slopes.copy()
-    for link in actions.links:
-        target = actions[link.target]
-        if np.isfinite(target.low) or np.isfinite(target.high):
-            return None
-        slopes[actions.index(link.source)] += link.rate * form.slopes[actions.index(link.target)]
-    return replace(form, slopes=slopes)
+    if any(np.isfinite(actions[link.target].low) or np.isfinite(actions[link.target].high) for link in actions.links):
+        return None
+    return replace(form, slopes=form.folded_slopes(actions))
 
 
 def _jumps(problem: Problem, form: LinearForm) -> Mask:
@@ -343,7 +341,7 @@ def step_over(view: View, X: Any, scores: Array, rejected: Mask, direction: Arra
     missing = np.abs(scores)
     # The terms of the score say how large its rounding error may be.
     scale = missing + np.abs(values) @ np.abs(coefficients(view.final)) + 1e-300
-    for margin in _MARGINS:
+    for margin in MARGINS:
         aim = values[left] + (missing[left] + margin * scale[left])[:, None] * direction
         people = aim if frame is None else pd.DataFrame(aim, columns=frame.columns)
         yes = np.asarray(view.model.predict(people)) == view.favorable if len(left) else np.zeros(0, dtype=bool)

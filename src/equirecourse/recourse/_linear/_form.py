@@ -12,12 +12,17 @@ from scipy import sparse
 
 from equirecourse.actions import ActionSet
 from equirecourse.actions._table import decode
+from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._trace import Opaque
 from equirecourse.recourse._view import View
 
-__all__ = ["LinearForm", "is_linear", "read_linear_form"]
+__all__ = ["MARGINS", "LinearForm", "coefficients", "is_linear", "nudged", "read_linear_form"]
 
 Array = NDArray[np.float64]
+
+# How far beyond the boundary to aim, relative to the terms that a score is the sum of: first a hair, then more for
+# those whom rounding still leaves on the wrong side.
+MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,55 @@ class LinearForm:
     def take(self, people: Any) -> LinearForm:
         """The form for some of the people."""
         return LinearForm(self.scores[people], self.slopes, self.tables, self.at_start[people])
+
+    def rounding(self, start: Array, people: Any) -> Array:
+        """How far the model's own sum may be from the score of some people: so much of the terms that it adds up."""
+        terms = np.abs(np.nan_to_num(start[people]) * self.slopes).sum(axis=1)
+        return np.asarray(MARGINS[0] * (np.abs(self.scores[people]) + terms + 1e-300))
+
+    def folded_slopes(self, actions: ActionSet) -> Array:
+        """Score per unit of each number, with what links carry along."""
+        slopes = self.slopes.copy()
+        for link in actions.links:
+            slopes[actions.index(link.source)] += link.rate * self.slopes[actions.index(link.target)]
+        return slopes
+
+
+def nudged(problem: Problem, slopes: Array, own: Array, by: Array) -> Array:
+    """Changes that gain a hair more of the score, along one continuous number each that has room for it.
+
+    Parameters
+    ----------
+    problem : Problem
+        People and what they may change.
+    slopes : ndarray of shape (n_features,)
+        Score per unit of each number.
+    own : ndarray of shape (n_people, n_features)
+        Where they move each feature.
+    by : ndarray of shape (n_people,)
+        The score that is missing.
+
+    Returns
+    -------
+    ndarray of shape (n_people, n_features)
+        Where they move them instead; as before where no number that moved, and none at rest, has room.
+    """
+    numbers = [j for j, feature in enumerate(problem.actions) if feature.is_number and feature.step is None]
+    numbers = [j for j in numbers if slopes[j] != 0.0]
+    own = own.copy()
+    if not numbers:
+        return own
+    low, high = (side[:, numbers] for side in problem.reach)
+    ends = own[:, numbers] + by[:, None] / slopes[numbers]
+    moved = own[:, numbers] != problem.start[:, numbers]
+    with np.errstate(invalid="ignore"):
+        fits = (ends >= low) & (ends <= high)
+    # What moves already rather than what would have to begin to; of those, the steepest.
+    worth = np.where(fits, np.abs(slopes[numbers]) * np.where(moved, 1e12, 1.0), -1.0)
+    best = worth.argmax(axis=1)
+    rows = np.flatnonzero(worth[np.arange(len(own)), best] > 0.0)
+    own[rows, np.asarray(numbers)[best[rows]]] = ends[rows, best[rows]]
+    return own
 
 
 def is_linear(final: Any) -> bool:

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._milp import ActionProgram, Choice, Program, solve_programs, total
+from equirecourse.recourse._linear._form import MARGINS, LinearForm, nudged
+from equirecourse.recourse._milp import ActionProgram, Choice, solve_programs, total
 from equirecourse.recourse._problem import Answers, Problem
 
-__all__ = ["Form", "solve"]
+__all__ = ["solve"]
 
 Array = NDArray[np.float64]
 
 
-class Form(Protocol):
-    """A linear score: score = scores + Σ slopes·(final − start) + Σ (tables[j][code] − at_start[:, j])."""
-
-    @property
-    def scores(self) -> Array:
-        """What people have now; more is better, and zero is needed."""
-
-    @property
-    def slopes(self) -> Array:
-        """Score per unit of each number, where it ends up; 0 for labels."""
-
-    @property
-    def tables(self) -> list[Array | None]:
-        """For labels, the contribution of each code; None for numbers."""
-
-    @property
-    def at_start(self) -> Array:
-        """The contribution of the label a person has now; 0 for numbers."""
-
-
-def solve(problem: Problem, form: Form) -> Answers:
-    """Cheapest action of each person that lifts a linear score to zero.
+def solve(problem: Problem, form: LinearForm) -> Answers:
+    """Cheapest accepted action of each person, by one program each.
 
     Parameters
     ----------
     problem : Problem
-        People and what they may change; the model itself is not asked.
-    form : Form
+        People and what they may change.
+    form : LinearForm
         The score of these people.
 
     Returns
@@ -57,7 +38,7 @@ def solve(problem: Problem, form: Form) -> Answers:
     )
 
 
-def _typical_cost(problem: Problem, form: Form, person: int) -> float:
+def _typical_cost(problem: Problem, form: LinearForm, person: int) -> float:
     """What the score would cost if numbers moved freely; something of the kind for labels."""
     prices = np.array([feature.cost for feature in problem.actions])
     need = abs(form.scores[person])
@@ -85,13 +66,15 @@ def _listed(problem: Problem, person: int, j: int) -> tuple[Array, Array]:
 class LinearProgram(ActionProgram):
     """The program of one person before a linear model."""
 
-    def __init__(self, problem: Problem, form: Form, person: int, scale: float | None) -> None:
+    def __init__(self, problem: Problem, form: LinearForm, person: int, scale: float | None) -> None:
         scale = _typical_cost(problem, form, person) if scale is None else scale
         lists: list[tuple[Array, Array] | None] = []
         for j, feature in enumerate(problem.actions):
             is_range = feature.is_number and problem.grids[j] is None
             lists.append(None if is_range else _listed(problem, person, j))
         self.form = form
+        self.slopes = form.folded_slopes(problem.actions)
+        self.rounding = float(form.rounding(problem.start, [person])[0])
         super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
         score = [self.moves[j] * float(slope) for j, slope in enumerate(form.slopes) if slope != 0.0]
         for j, table in enumerate(form.tables):
@@ -99,9 +82,9 @@ class LinearProgram(ActionProgram):
             if table is not None and isinstance(part, Choice):
                 gains = np.append(0.0, table[part.values[1:].astype(int)] - form.at_start[person, j])
                 score.append(part.weighted(gains))
-        self.need = float(abs(form.scores[person])) or 1.0
-        self.score = (total(score) + float(form.scores[person])) * (1.0 / self.need)
-        self.program.at_least(self.score, 0.0)
+        # A hair short of the boundary, because the model's own sum may be rounded up.
+        lacking = float(form.scores[person]) + self.rounding
+        self.program.at_least((total(score) + lacking) * (1.0 / max(abs(lacking), 1e3 * self.rounding)), 0.0)
 
     def typical_move(self, j: int) -> float:
         """The distance at which a number makes up for the whole score by itself, if that is farther than is typical."""
@@ -109,24 +92,13 @@ class LinearProgram(ActionProgram):
         alone = abs(float(self.form.scores[self.person])) / slope if slope > 0.0 else 0.0
         return max(super().typical_move(j), alone)
 
-    def tighten(self, program: Program, margin: float) -> None:
-        """Ask for a little more of the score."""
-        if margin > 0:
-            program.at_least(self.score, margin)
-
-    def accepts(self, own: Array) -> bool:
-        """Whether an action keeps to the action set and lifts the score to zero, up to its own rounding."""
-        if not self.problem.respected([self.person], own[None, :])[0]:
-            return False
-        end = self.problem.actions.carry(self.start[None, :], own[None, :])[0]
-        terms = [float(self.form.scores[self.person])]
-        for j, table in enumerate(self.form.tables):
-            if table is not None:
-                moved = own[j] != self.start[j]
-                terms.append(table[int(own[j])] - self.form.at_start[self.person, j] if moved else 0.0)
-            elif end[j] != self.start[j] and not np.isnan(end[j]):
-                terms.append(self.form.slopes[j] * (end[j] - self.start[j]))
-        return sum(terms) >= -1e-15 * float(np.abs(terms).sum())
+    def variants(self, own: Array) -> Iterator[Array]:
+        """The action, and the same a hair farther along a continuous number."""
+        yield own
+        alone = self.problem.take([self.person])
+        for margin in MARGINS:
+            by = np.array([self.rounding * margin / MARGINS[0]])
+            yield nudged(alone, self.slopes, own[None, :], 2.0 * by)[0]
 
 
 def _cuts(problem: Problem, j: int) -> Array:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -410,9 +410,9 @@ class ActionProgram:
             values = self._with_wholes_fixed(found, margin)
             if values is None:
                 return None, found, margin == 0.0
-            own = self._settled(values)
-            if self.accepts(own):
-                return own, values, True
+            for own in self.variants(self._settled(values)):
+                if self.accepts(own):
+                    return own, values, True
         return None, found, not can_adapt
 
     def _with_wholes_fixed(self, values: Array, margin: float) -> Array | None:
@@ -429,7 +429,6 @@ class ActionProgram:
                     fixed.at_least(pieces.move, first - pieces.start + room)
                 if last < np.inf and room > 0:
                     fixed.at_most(pieces.move, last - pieces.start - room)
-        self.tighten(fixed, margin)
         found = fixed.solve(relaxed=True)
         return found.values if found.values is None or not self.curves else self._least_squares(fixed, found.values)
 
@@ -467,8 +466,9 @@ class ActionProgram:
         feasible = (ends(ahead) >= -1e-10).all()
         return whole(ahead).copy() if better and feasible else values
 
-    def tighten(self, program: Program, margin: float) -> None:
-        """Ask for a little more of the model's score; for models whose score moves continuously."""
+    def variants(self, own: Array) -> Iterator[Array]:
+        """Actions that cost the same as the one the solver means, up to rounding: itself, here."""
+        yield own
 
     def _settled(self, values: Array) -> Array:
         """The action; what is continuous is moved by a hair where rounding left it outside its piece."""

@@ -118,12 +118,14 @@ class _Group:
         self.start = problem.start[person]
         self.numbers = {j: self._number(j) for j in group}
         actions = problem.actions
-        self.rates: dict[tuple[int, int], float] = {}  # (source, target) → rate
+        self.rates: dict[tuple[int, int], float] = {}  # (source, target) → rate, of sources that move
         for link in actions.links:
-            ends = actions.index(link.source), actions.index(link.target)
-            if ends[0] in self.numbers and link.rate != 0.0 and not np.isnan(self.start[list(ends)]).any():
-                self.rates[ends] = link.rate
+            source, target = actions.index(link.source), actions.index(link.target)
+            known = not np.isnan(self.start[target])
+            if source in self.numbers and self.numbers[source].moves and link.rate != 0.0 and known:
+                self.rates[source, target] = link.rate
         self.missing, self.complete = np.inf, True
+        self.cut_short: list[int] = []  # lattices that go on beyond what was enumerated
 
     def _number(self, j: int) -> _Number:
         feature, start = self.problem.actions.features[j], float(self.start[j])
@@ -145,15 +147,17 @@ class _Group:
             own = self._expanded(own, free, self._critical(own, free))
         for j in carried:
             own = self._expanded(own, j, self._near_ends(own, j))
-        return self._cheapest(own, free, listed)
+        return self._cheapest(own, free)
 
     def _roles(self) -> tuple[int | None, list[int], list[int]]:
         """The free source, the features whose values are enumerated, and those that are only carried along."""
-        sources = [j for j in self.group if self.numbers[j].moves and any(source == j for source, _ in self.rates)]
+        sources = [j for j in self.group if any(source == j for source, _ in self.rates)]
         carried = [j for j in self.group if self.numbers[j].moves and j not in sources]
         # A continuous source is never enumerated if that can be helped, nor is the one with the most values.
         free = max(sources, key=self._size, default=None)
-        listed = [j for j in sources if j != free] + [j for j in carried if self.numbers[j].feature.step is not None]
+        pulled = {target for _, target in self.rates}
+        lattices = [j for j in carried if j in pulled and self.numbers[j].feature.step is not None]
+        listed = [j for j in sources if j != free] + lattices
         if free is not None and not self._is_simple(free, [j for j in carried if j not in listed]):
             self.missing = 0.0
         return free, listed, [j for j in carried if j not in listed]
@@ -183,12 +187,13 @@ class _Group:
             if abs(limit - start) > abs(side - start):
                 self.missing = min(self.missing, float(number.feature.move_cost(self.problem.norm, start, side)))
                 self.complete &= room > reach
+                self.cut_short.append(j)
         places = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1.0)
         return self._expanded(own, j, np.tile(places * step, (len(own), 1)))
 
     def _reach(self, j: int) -> float:
         """How far a feature may have to go for its own marks, for those of what it carries, and against its sources."""
-        far = self.numbers[j].need
+        far = 2.0 * self.numbers[j].need
         for (source, target), rate in self.rates.items():
             if target == j:
                 far += abs(rate) * self.numbers[source].need
@@ -224,17 +229,11 @@ class _Group:
                 else:
                     move = gap * price_there / (price + abs(rate) * price_there) * np.sign(rate)
                 aims.append(number.start + move)
-        values = np.concatenate(aims, axis=1)
-        step = number.feature.step
-        if step is not None:
-            places = np.floor(values / step)
-            return np.concatenate([(places + more) * step for more in (-1.0, 0.0, 1.0, 2.0)], axis=1)
-        return _around(values, number)
+        return _around(np.concatenate(aims, axis=1), number)
 
     def _near_ends(self, own: Array, j: int) -> Array:
-        """Values of a continuous feature that is carried along at the near end of each of its cells."""
-        number = self.numbers[j]
-        return _around(number.marks[None, :] - self._carried(own, j)[:, None], number)
+        """Values of a feature at the near end of each of its cells, less what links do to it."""
+        return _around(self.numbers[j].marks[None, :] - self._carried(own, j)[:, None], self.numbers[j])
 
     def _expanded(self, own: Array, j: int, values: Array) -> Array:
         """All rows, with the feature where it was and at each value of its row that it may be moved to."""
@@ -247,7 +246,7 @@ class _Group:
         more[:, j] = values[is_new]
         return more
 
-    def _cheapest(self, own: Array, free: int | None, listed: list[int]) -> Options:
+    def _cheapest(self, own: Array, free: int | None) -> Options:
         actions, group = self.problem.actions, list(self.group)
         before = np.broadcast_to(self.start, own.shape)
         own = own[ActionSet(actions.features, links=actions.links).respected(before, own)]
@@ -260,7 +259,7 @@ class _Group:
         order = np.lexsort((~stays.all(axis=1), costs))
         _, first = np.unique(place[order], axis=0, return_index=True)
         kept = order[np.sort(first)]  # from cheap to dear: to stay comes first
-        if self.complete and np.isfinite(self.missing) and not self._is_covered(place[kept], free, listed):
+        if self.cut_short and not self._is_covered(place[kept], free):
             self.complete = False
         cells = np.column_stack([_cells(self.axes[j].cuts, ends[kept][:, k]) for k, j in enumerate(group)])
         home = [_cells(self.axes[j].cuts, self.start[[j]])[0] for j in group]
@@ -274,19 +273,30 @@ class _Group:
             complete=self.complete,
         )
 
-    def _is_covered(self, place: Ints, free: int | None, listed: list[int]) -> bool:
-        """Whether farther moves of a lattice that was not enumerated to its end reach no other joint cell.
+    def _is_covered(self, place: Ints, free: int | None) -> bool:
+        """Whether farther moves of the lattices that were not enumerated to their ends reach no other joint cell.
 
-        They go together with moves of the free source beyond all its marks; if every cell of the lattice is listed with
+        They are of use only against moves of the free source far beyond all its marks, and what it carries along and
+        cannot move itself is then beyond all its own. If every combination of the other targets' cells is listed with
         those, there is none left to reach.
         """
-        if free is None or len(listed) != 1 or len(self.rates) != 1:
+        if free is None or any(source != free for source, _ in self.rates):
             return False
-        at, of = self.group.index(free), self.group.index(listed[0])
-        number, wanted = self.numbers[free], np.arange(len(self.numbers[listed[0]].cuts) + 1)
-        sides = [(number.low, 0), (number.high, len(number.cuts))]
-        ends = [cell for limit, cell in sides if np.isinf(limit)]
-        return all(np.isin(wanted, place[place[:, at] == cell, of]).all() for cell in ends)
+        movable = [t for _, t in self.rates if self.numbers[t].moves]
+        wanted = int(np.prod([len(self.numbers[t].cuts) + 1 for t in movable]))
+        for way, limit in ((-1.0, self.numbers[free].low), (1.0, self.numbers[free].high)):
+            if np.isfinite(limit):
+                continue
+            far = place[:, self.group.index(free)] == self._last_cell(free, way)
+            for (_, target), rate in self.rates.items():
+                if target not in movable:
+                    far &= place[:, self.group.index(target)] == self._last_cell(target, way * rate)
+            if len(np.unique(place[far][:, [self.group.index(t) for t in movable]], axis=0)) < wanted:
+                return False
+        return True
+
+    def _last_cell(self, j: int, way: float) -> int:
+        return len(self.numbers[j].cuts) if way > 0 else 0
 
 
 def _cells(cuts: Array, values: Array) -> Ints:
@@ -295,7 +305,11 @@ def _cells(cuts: Array, values: Array) -> Ints:
 
 
 def _around(values: Array, number: _Number) -> Array:
-    """Values of a continuous number and some next to them, within its limits."""
+    """Values of a number and some next to them, within its limits: the nearest of a lattice, else by rounding error."""
+    step = number.feature.step
+    if step is not None:
+        places = np.floor(values / step)
+        return np.concatenate([(places + more) * step for more in (-1.0, 0.0, 1.0, 2.0)], axis=1)
     size = np.maximum(np.abs(values), abs(number.start))
     near = values[:, :, None] + size[:, :, None] * _NEARBY
     return np.clip(near.reshape(len(values), -1), number.low, number.high)
