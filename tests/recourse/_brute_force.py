@@ -167,6 +167,12 @@ def around(values):
     return np.concatenate([near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)])
 
 
+def rule_values(actions, name):
+    """Numbers that rules compare a feature with."""
+    conditions = [part for rule in actions.rules for part in (rule.when, rule.then)]
+    return [part.value for part in conditions if part.feature == name and isinstance(part.value, float)]
+
+
 def values_to_try(world, j, start, below, rng):
     """Values of one feature among which a cheapest one may be, if it costs less than ``below``."""
     feature, now = world.actions.features[j], start[j]
@@ -178,18 +184,13 @@ def values_to_try(world, j, start, below, rng):
         centre = np.clip(now, feature.low, feature.high)
         return (np.round(centre / feature.step) + np.arange(-STEPS, STEPS + 1)) * feature.step
     seed = world.seed // WORLDS_PER_MODEL
-    cuts = list(thresholds(seed, feature.name))
-    conditions = [part for rule in world.actions.rules for part in (rule.when, rule.then)]
-    cuts += [part.value for part in conditions if part.feature == feature.name and isinstance(part.value, float)]
+    cuts = [*thresholds(seed, feature.name), *rule_values(world.actions, feature.name)]
     tried = [around(cuts), around([now])]
     for link in world.actions.links:
         if link.source == feature.name:  # where what it carries along crosses something
             other = world.actions.index(link.target)
             target = world.actions.features[other]
-            there = [*thresholds(seed, link.target), target.low, target.high]
-            there += [
-                part.value for part in conditions if part.feature == link.target and isinstance(part.value, float)
-            ]
+            there = [*thresholds(seed, link.target), *rule_values(world.actions, link.target), target.low, target.high]
             back = now + (np.array([end for end in there if np.isfinite(end)]) - start[other]) / link.rate
             tried += [back, back * (1 - 1e-9) - 1e-12, back * (1 + 1e-9) + 1e-12]
     observed = world.setting.people[feature.name].to_numpy(dtype=float)

@@ -6,7 +6,7 @@ to make than the rest and is kept; ``seed % len(NORMS)`` decides the norm.
 
 import contextlib
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -266,19 +266,11 @@ def make_setting(seed):
     return Setting(name, people, numbers, labels, model, scaler, as_array)
 
 
-@cache
-def _thresholds(seed):
+@lru_cache(maxsize=64)
+def thresholds(seed, name):
+    """Where the trees of a setting cut a number, taken back through the scaler; nothing for other models."""
     setting = make_setting(seed)
-    return {name: setting_thresholds(setting, place) for place, name in enumerate(setting.numbers)}
-
-
-def thresholds(world_or_seed, name):
-    """Where the trees of a setting cut a number, as the person knows it; nothing for other models."""
-    return _thresholds(world_or_seed)[name]
-
-
-def setting_thresholds(setting, place):
-    """Cuts of one number, looked up in the libraries' own trees and taken back through the scaler."""
+    place = setting.numbers.index(name)
     final = setting.model[-1] if hasattr(setting.model, "steps") else setting.model
     levels = np.unique(raw_thresholds(final, place))
     levels = levels[np.isfinite(levels)]  # a node that asks only whether the number is missing has no end
