@@ -128,7 +128,9 @@ def is_allowed(world, person, start, own, slack=0.0):
             fine &= ~moved(start[:, j], own[:, j])
     for rule in actions.rules:
         when, then = (
-            holds(part, actions[part.feature], start[:, actions.index(part.feature)], end[:, actions.index(part.feature)])
+            holds(
+                part, actions[part.feature], start[:, actions.index(part.feature)], end[:, actions.index(part.feature)]
+            )
             for part in (rule.when, rule.then)
         )
         fine &= ~when | then
@@ -165,8 +167,14 @@ def around(values):
     return np.concatenate([near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)])
 
 
-def values_to_try(world, person, j, start, rng):
-    """Values of one feature among which a cheapest one may be."""
+def rule_values(actions, name):
+    """Numbers that rules compare a feature with."""
+    conditions = [part for rule in actions.rules for part in (rule.when, rule.then)]
+    return [part.value for part in conditions if part.feature == name and isinstance(part.value, float)]
+
+
+def values_to_try(world, j, start, below, rng):
+    """Values of one feature among which a cheapest one may be, if it costs less than ``below``."""
     feature, now = world.actions.features[j], start[j]
     if not feature.is_number:
         return np.arange(len(feature.labels), dtype=float)
@@ -176,22 +184,21 @@ def values_to_try(world, person, j, start, rng):
         centre = np.clip(now, feature.low, feature.high)
         return (np.round(centre / feature.step) + np.arange(-STEPS, STEPS + 1)) * feature.step
     seed = world.seed // WORLDS_PER_MODEL
-    cuts = list(thresholds(seed, feature.name))
-    conditions = [part for rule in world.actions.rules for part in (rule.when, rule.then)]
-    cuts += [part.value for part in conditions if part.feature == feature.name and isinstance(part.value, float)]
+    cuts = [*thresholds(seed, feature.name), *rule_values(world.actions, feature.name)]
     tried = [around(cuts), around([now])]
     for link in world.actions.links:
         if link.source == feature.name:  # where what it carries along crosses something
             other = world.actions.index(link.target)
             target = world.actions.features[other]
-            there = [*thresholds(seed, link.target), target.low, target.high]
-            there += [part.value for part in conditions if part.feature == link.target and isinstance(part.value, float)]
+            there = [*thresholds(seed, link.target), *rule_values(world.actions, link.target), target.low, target.high]
             back = now + (np.array([end for end in there if np.isfinite(end)]) - start[other]) / link.rate
             tried += [back, back * (1 - 1e-9) - 1e-12, back * (1 + 1e-9) + 1e-12]
     observed = world.setting.people[feature.name].to_numpy(dtype=float)
     known = np.array(feature.percentiles.values)
     tried += [rng.choice(observed, 3), rng.choice(known, 3), rng.uniform(known[0] - 1, known[-1] + 1, 4)]
     tried.append([end for end in (feature.low, feature.high) if np.isfinite(end)])
+    if np.isfinite(below) and world.norm in ("l1", "l2", "linf"):
+        tried.append(now + rng.uniform(-1, 1, 6) * below / feature.cost)
     values = np.concatenate(tried)
     return values[np.isfinite(values)]
 
@@ -205,7 +212,7 @@ def combinations(world, person, start, below, rng):
     """Allowed changes that cost less than ``below``, the product of values to try, thinned out if there are many."""
     lists = []
     for j, feature in enumerate(world.actions):
-        values = np.unique(values_to_try(world, person, j, start, rng))
+        values = np.unique(values_to_try(world, j, start, below, rng))
         here = np.full(len(values), start[j])
         values = values[may_move_to(feature, here, values) & moved(here, values)]
         if world.frozen is not None and world.frozen[person, j]:
@@ -420,9 +427,13 @@ def refuted(world, answers):
                 answer = answers[method]
                 what = "false infeasible" if answer.status[person] == "infeasible" else "false lower bound"
                 what = "beaten" if answer.exact[person] and np.isfinite(answer.costs[person]) else what
-                yield method, what, (
-                    f"{answer.method} said {answer.costs[person]:.9g} (≥ {answer.lower_bounds[person]:.9g}), "
-                    f"{start[person].tolist()} → {best.tolist()} costs {cost:.9g}"
+                yield (
+                    method,
+                    what,
+                    (
+                        f"{answer.method} said {answer.costs[person]:.9g} (≥ {answer.lower_bounds[person]:.9g}), "
+                        f"{start[person].tolist()} → {best.tolist()} costs {cost:.9g}"
+                    ),
                 )
 
 

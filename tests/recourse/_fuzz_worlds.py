@@ -6,7 +6,7 @@ to make than the rest and is kept; ``seed % len(NORMS)`` decides the norm.
 
 import contextlib
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,15 @@ SIZES = ("small", "middle", "large")
 WORLDS_PER_MODEL = 10
 
 
+class Rounded(LogisticRegression):
+    """Weights with one decimal, so that coarse numbers come to lie on the boundary itself, up to rounding."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.coef_, self.intercept_ = np.round(self.coef_, 1), np.round(self.intercept_, 1)
+        return self
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of model: how to make one, the engine that reads it, and whether it takes missing numbers."""
@@ -46,6 +55,7 @@ class Kind:
     engine: str
     takes_missing: bool = False
     native: bool = False  # sees a pandas category as it is
+    has_program: bool = True  # whether method="milp" reads it
 
 
 KINDS = {
@@ -62,6 +72,7 @@ KINDS = {
         takes_missing=True,
     ),
     "ridge": Kind(lambda s: RidgeClassifier(), "linear"),
+    "rounded": Kind(lambda s: Rounded(), "linear"),
     "extra trees": Kind(lambda s: ExtraTreesClassifier(4, max_depth=3, random_state=s), "trees", takes_missing=True),
     "lightgbm": Kind(
         lambda s: LGBMClassifier(n_estimators=4, num_leaves=4, min_child_samples=3, n_jobs=1, verbose=-1),
@@ -84,6 +95,7 @@ KINDS = {
         "trees",
         takes_missing=True,
         native=True,
+        has_program=False,
     ),
     "histogram boosting native": Kind(
         lambda s: HistGradientBoostingClassifier(
@@ -104,6 +116,7 @@ KINDS = {
         "trees",
         takes_missing=True,
         native=True,
+        has_program=False,
     ),
     "neighbours": Kind(lambda s: KNeighborsClassifier(5), "search"),
     "quadratic": Kind(lambda s: QuadraticDiscriminantAnalysis(reg_param=0.1), "kernel"),
@@ -184,7 +197,7 @@ def make_numbers(rng, n):
 
 def make_people(rng, n, kind):
     """One to three numbers, some missing, and up to two columns of labels."""
-    columns = {name: make_numbers(rng, n) for name in "abc"[: rng.integers(1, 4)]}
+    columns = {name: make_numbers(rng, n) for name in "abc"[: rng.choice([1, 2, 2, 3])]}
     numbers = tuple(columns)
     if rng.random() < 0.3:
         name = str(rng.choice(numbers))
@@ -253,19 +266,11 @@ def make_setting(seed):
     return Setting(name, people, numbers, labels, model, scaler, as_array)
 
 
-@cache
-def _thresholds(seed):
+@lru_cache(maxsize=64)
+def thresholds(seed, name):
+    """Where the trees of a setting cut a number, taken back through the scaler; nothing for other models."""
     setting = make_setting(seed)
-    return {name: setting_thresholds(setting, place) for place, name in enumerate(setting.numbers)}
-
-
-def thresholds(world_or_seed, name):
-    """Where the trees of a setting cut a number, as the person knows it; nothing for other models."""
-    return _thresholds(world_or_seed)[name]
-
-
-def setting_thresholds(setting, place):
-    """Cuts of one number, looked up in the libraries' own trees and taken back through the scaler."""
+    place = setting.numbers.index(name)
     final = setting.model[-1] if hasattr(setting.model, "steps") else setting.model
     levels = np.unique(raw_thresholds(final, place))
     levels = levels[np.isfinite(levels)]  # a node that asks only whether the number is missing has no end
@@ -310,7 +315,9 @@ def mid_ranks(rng, values):
     ranks = (np.cumsum(counts) - counts / 2) / counts.sum()
     some = slice(None)
     if len(known) > 3:
-        some = [slice(None), slice(0, None, 3), slice(0, len(known) // 2), slice(len(known) // 3, None)][rng.integers(4)]
+        some = [slice(None), slice(0, None, 3), slice(0, len(known) // 2), slice(len(known) // 3, None)][
+            rng.integers(4)
+        ]
     return Percentiles(tuple(known[some]), tuple(ranks[some]))
 
 
@@ -369,7 +376,7 @@ def make_actions(rng, seed, setting):
     features = [make_number(rng, name, values[name], cuts[name]) for name in setting.numbers]
     features += [make_labels(rng, name, setting) for name in setting.labels]
     links = []
-    if len(setting.numbers) > 1 and rng.random() < 0.4:
+    if len(setting.numbers) > 1 and rng.random() < 0.5:
         source, *targets = rng.permutation(setting.numbers)[: rng.integers(2, 4)]
         links = [Link(str(source), str(t), float(rng.choice([-0.5, 0.5, 1.0, 0.1, 1 / 3]))) for t in targets]
     actions = ActionSet(features, links=links)
@@ -391,7 +398,9 @@ def displaced(rng, seed, people, setting):
     name = str(rng.choice(setting.numbers))
     cuts = thresholds(seed, name)
     value = float(rng.choice([*cuts, -9.0, 9.0, 0.3]))
-    value = [value, float(np.float32(value)), np.nextafter(value, np.inf), np.nextafter(value, -np.inf)][rng.integers(4)]
+    value = [value, float(np.float32(value)), np.nextafter(value, np.inf), np.nextafter(value, -np.inf)][
+        rng.integers(4)
+    ]
     if people[name].dtype.kind == "i":
         value = int(np.round(value))
     column = people[name].to_numpy().copy()
@@ -408,13 +417,14 @@ def make_world(seed):
     favorable = setting.model.classes_[rng.integers(2)]
     rejected = setting.people[setting.predict(setting.people) != favorable]
     source = rejected if len(rejected) else setting.people
-    slow = KINDS[setting.kind].engine in ("kernel", "search")
+    kind = KINDS[setting.kind]
+    slow = kind.engine in ("kernel", "search")
     people = source.sample(min(1 if slow else 2, len(source)), random_state=seed).reset_index(drop=True)
     if rng.random() < 0.4:
         people = displaced(rng, of_model, people, setting)
     norm = sorted(NORMS)[seed % len(NORMS)]
     extras = ["nothing", "alone", "alone", "hurried", "named"]
-    extras += ["nothing"] * 8 if slow else ["milp"] * 6 + ["nothing"] * 2
+    extras += ["milp"] * 6 + ["nothing"] * 2 if kind.has_program and not slow else ["nothing"] * 8
     extras += ["search"] * (rng.random() < 0.2)
     extras += ["surrogate"] * (rng.random() < 0.1 and not people.isna().any(axis=None))
     frozen = rng.random((len(people), len(actions))) < 0.3 if rng.random() < 0.1 else None
