@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_validation": {"exceptions"},
     "solvers": {"exceptions"},
-    "actions": _BOTTOM,
+    "actions": {"_files", *_BOTTOM},  # an action set is written like any other file
     "recourse": {"actions", *_BOTTOM},
     "metrics": _RECOURSE,
     "flipsets": _RECOURSE,

@@ -8,11 +8,11 @@ import tomllib
 from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import tomlkit
 import yaml
 
+from equirecourse._files import write_beside
 from equirecourse._validation import shown
 from equirecourse.actions._plain import to_dict
 from equirecourse.actions._words import one_line
@@ -45,17 +45,12 @@ SECTIONS = {
 
 
 def write(actions: ActionSet, path: str | os.PathLike[str]) -> None:
-    """Write the file beside, then rename it, so that nobody ever reads half of it."""
+    """Write the file, whole or not at all."""
     path = Path(path)
     as_text = {"toml": _as_toml, "yaml": _as_yaml}[_language(path)]
     check_labels(actions)
     text = as_text(to_dict(actions), actions.notes)
-    beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
-    try:
-        beside.write_bytes(text.encode("utf-8"))
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_beside(path, text)
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:

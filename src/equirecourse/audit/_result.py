@@ -6,7 +6,7 @@ import html
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class RecourseAudit:
         asked for, which takes far longer than the audit.
         """
         return {**self.summary, **self._details()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What puts the rows together holds the model and all people; a copy has the rows.
+        return vars(self) | {"_details": partial(dict, self._details())}
 
     @property
     def verdicts(self) -> dict[str, str]:

@@ -15,10 +15,11 @@ from equirecourse.audit import RecourseAudit, audit
 from equirecourse.cli import _options as options
 from equirecourse.cli._data import People, load_people
 from equirecourse.cli._models import load_model, logistic
+from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
 from equirecourse.cli._stream import audit_folder, is_folder
 
-__all__ = ["audit_people", "command", "finish", "show", "split"]
+__all__ = ["audit_outputs", "audit_people", "command", "show", "split"]
 
 
 def command(
@@ -55,7 +56,7 @@ def command(
     of Parquet files is read a part at a time, and needs a model. Exit codes: 0 done, 1 a gap above --fail-above, 2 bad
     usage or data.
     """
-    check_writable(html, json)
+    check_writable(html, json, inputs=(data, model, actions))
     if data is not None and is_folder(data):
         if model is None:
             raise ValueError(
@@ -89,7 +90,7 @@ def _tell(
 ) -> None:
     """Print and write what was found."""
     show(notes, found)
-    finish(found, html, json)
+    write_outputs(*audit_outputs(found, html, json))
     if fail_above is not None and found.largest_gap > fail_above:
         say(f"A detectable gap of {found.largest_gap:.3g} is above {fail_above:g}.")
         raise typer.Exit(1)
@@ -137,14 +138,12 @@ def show(notes: Sequence[str], found: RecourseAudit) -> None:
         say(note)
 
 
-def finish(found: RecourseAudit, html: Path | None, json: Path | None) -> None:
-    """Write what was asked for."""
-    if html is not None:
-        found.to_html(html)
-        say(f"The report is in {html}.")
-    if json is not None:
-        found.to_json(json)
-        say(f"All numbers are in {json}.")
+def audit_outputs(found: RecourseAudit, html: Path | None, json: Path | None) -> list[Output]:
+    """The files of an audit."""
+    return [
+        Output(html, found.to_html, f"The report is in {html}."),
+        Output(json, found.to_json, f"All numbers are in {json}."),
+    ]
 
 
 def _number(value: Any) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from equirecourse._files import check_writable, write_beside
 from equirecourse.cli._data import LOADERS
+from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
 
 __all__ = ["command"]
@@ -54,11 +55,14 @@ def command(
         groups = ", ".join(bunch.sensitive_features)
         say(f"{name}: {len(bunch.data):,} people, {bunch.data.shape[1]} features; groups: {groups}")
         say("Write it with --csv FILE, and what people can change with --actions FILE.")
-    if csv is not None:
-        whole = bunch.data.assign(**{column: bunch.sensitive_features[column] for column in chosen})
-        whole[bunch.target.name] = bunch.target
-        write_beside(csv, whole.to_csv(index=False))
-        say(f"{len(whole):,} people are in {csv}.")
-    if actions is not None:
-        bunch.actions.write(actions)
-        say(f"What they can change is in {actions}.")
+        return
+    whole = bunch.data.assign(**{column: bunch.sensitive_features[column] for column in chosen})
+    whole[bunch.target.name] = bunch.target
+    write_outputs(
+        Output(
+            csv,
+            lambda path: write_beside(path, whole.to_csv(index=False)),
+            f"{len(whole):,} people are in {csv}.",
+        ),
+        Output(actions, bunch.actions.write, f"What they can change is in {actions}."),
+    )

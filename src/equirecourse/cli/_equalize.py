@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,10 @@ from sklearn.base import clone
 from equirecourse._files import check_writable
 from equirecourse.audit import RecourseAudit
 from equirecourse.cli import _options as options
-from equirecourse.cli._audit import audit_people, finish, split
+from equirecourse.cli._audit import audit_outputs, audit_people, split
 from equirecourse.cli._data import load_people
 from equirecourse.cli._models import logistic, save_model
+from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
 from equirecourse.equalize import recourse_frontier
 
@@ -51,7 +53,7 @@ def command(
     placebo), and all three are judged on the same held-out people. How much equality to ask for is chosen on the
     training people.
     """
-    check_writable(html, json, save)
+    check_writable(html, json, save, inputs=(data, actions))
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
     training, judged = split(people, test_size, seed)
     say(f"Fitted to {len(training.y):,} people, judged on {len(judged.y):,} others.")
@@ -94,10 +96,10 @@ def command(
     _show(found)
     if chosen == 0:
         say("No setting within the budget has a smaller gap on held-out training people: the plain model was kept.")
-    if save is not None:
-        save_model(candidates["after"][0], save)
-        say(f"The equalised model is in {save}.")
-    finish(found, html, json)
+    write_outputs(
+        Output(save, partial(save_model, candidates["after"][0]), f"The equalised model is in {save}."),
+        *audit_outputs(found, html, json),
+    )
 
 
 def _show(found: RecourseAudit) -> None:

@@ -40,7 +40,7 @@ def command(
 
     Example: equirecourse flipset --dataset german --person 4
     """
-    check_writable(json)
+    check_writable(json, inputs=(data, model, actions))
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
     labels = [str(label) for label in people.X.index]
     if person not in labels:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -13,9 +16,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from equirecourse._files import write_beside
+from equirecourse.cli._trusted import UntrustedError, check_loaded, check_schema
 from equirecourse.equalize import EqualRecourseLinear
 
 __all__ = ["load_model", "logistic", "save_model"]
+
+_MOST_RATIO, _MOST_UNPACKED = 100, 100_000_000  # no archive of a fitted model comes near either
 
 
 def logistic(X: pd.DataFrame, favorable: Any, **equalizer: Any) -> Pipeline:
@@ -42,7 +48,25 @@ def save_model(model: Any, path: Path) -> None:
 
 
 def load_model(path: Path, trust: bool) -> Any:
-    """Load a model; nothing is unpickled without consent."""
+    """Load a model; without consent only from a file that runs no code.
+
+    Parameters
+    ----------
+    path : Path
+        A file of skops, or with consent a pickle.
+    trust : bool
+        The consent: whatever the file holds may run.
+
+    Returns
+    -------
+    object
+        The model.
+
+    Raises
+    ------
+    ValueError
+        One sentence on what the file holds.
+    """
     if not path.is_file():
         raise ValueError(f"There is no file {str(path)!r}.")
     if path.suffix.lower() in (".pkl", ".pickle", ".joblib"):
@@ -53,16 +77,45 @@ def load_model(path: Path, trust: bool) -> Any:
         import joblib
 
         try:
-            return joblib.load(path)
+            model = joblib.load(path)
         except Exception as error:
             raise ValueError(f"{path.name} is not a model that joblib can load: {error}.") from None
+    else:
+        model = _load_skops(path, trust)
+    if not callable(getattr(model, "predict", None)):
+        raise ValueError(f"{path.name} holds a {type(model).__name__}, which does not predict; save a fitted model.")
+    return model
+
+
+def _load_skops(path: Path, trust: bool) -> Any:
     from skops import io
 
+    # Read once: what is checked is what is loaded, even if somebody writes to the file meanwhile.
+    content = path.read_bytes()
     try:
-        unknown = io.get_untrusted_types(file=path)
-    except Exception:
+        with ZipFile(BytesIO(content)) as archive:
+            _check_size(archive, len(content))
+            schema = json.loads(archive.read("schema.json"))
+        if not trust:
+            check_schema(schema)
+        model = io.loads(content, trusted=io.get_untrusted_types(data=content))
+        if not trust:
+            check_loaded(model)
+    except UntrustedError as error:
+        raise ValueError(
+            f"{path.name} holds {error}, which is not on the list of what runs no code; load it with --trust if you "
+            "know its author."
+        ) from None
+    except (BadZipFile, KeyError):
         raise ValueError(f"{path.name} is not a model saved with skops.") from None
-    strangers = [name for name in unknown if not name.startswith(("equirecourse.", "sklearn.", "numpy.", "pandas."))]
-    if strangers and not trust:
-        raise ValueError(f"{path.name} holds the type {strangers[0]}, which nobody vouches for; load it with --trust.")
-    return io.load(path, trusted=unknown)
+    except Exception as error:
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise ValueError(f"{path.name} is not a model that skops can load: {reason}.") from None
+    return model
+
+
+def _check_size(archive: ZipFile, size: int) -> None:
+    """Refuse an archive that unpacks to far more than it is: skops does not compress, and others do so tenfold."""
+    unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > max(_MOST_UNPACKED, _MOST_RATIO * size):
+        raise UntrustedError(f"{unpacked:,} bytes in an archive of {size:,}")

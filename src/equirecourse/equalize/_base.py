@@ -20,6 +20,7 @@ from equirecourse._validation import Groups, check_finite, check_groups, check_l
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._head_start import head_start
 from equirecourse.equalize._penalty import fit_bound, fit_penalty
+from equirecourse.equalize._plain_state import PlainState
 from equirecourse.equalize._problem import FitData, Problem
 from equirecourse.equalize._rounds import Round, RoundFit, Rounds, Setting, check_plain, look, run_rounds
 
@@ -28,7 +29,7 @@ __all__ = ["EqualRecourseEstimator"]
 Array = NDArray[np.float64]
 
 
-class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the equalizers; not for use by itself."""
 
     recourse_penalty: float
@@ -332,22 +333,6 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0).astype(int)])
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state in plain values: formats that run no code, such as skops, know no frames."""
-        state = dict(super().__getstate__())
-        if isinstance(state.get("rounds_"), pd.DataFrame):
-            frame = state["rounds_"]
-            columns = frame.reset_index().items() if len(frame) else ()
-            state["rounds_"] = {str(name): column.tolist() for name, column in columns}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        if isinstance(state.get("rounds_"), dict):
-            frame = pd.DataFrame(state["rounds_"])
-            state["rounds_"] = frame.set_index(frame.columns[0]) if len(frame) else frame
-        super().__setstate__(state)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")

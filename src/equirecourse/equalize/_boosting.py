@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index
+from equirecourse.equalize._plain_state import PlainState
 from equirecourse.equalize._weighted import check_people, take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
 
@@ -26,7 +27,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-class EqualRecourseBoosting(ClassifierMixin, BaseEstimator):
+class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
     r"""Gradient boosting (XGBoost or LightGBM) with equal recourse across groups.
 
     Minimises the mean log-loss plus :math:`\lambda \|u\|`, where :math:`u_g` is the mean score of the people of group g
@@ -284,7 +285,7 @@ def _default_booster() -> Any:
         from lightgbm import LGBMClassifier
     except ImportError:
         raise ImportError(
-            "EqualRecourseBoosting needs LightGBM or XGBoost; install equirecourse[boost], or pass a booster."
+            'EqualRecourseBoosting needs LightGBM or XGBoost; run pip install "equirecourse[boost]".'
         ) from None
     return LGBMClassifier(n_estimators=100, max_depth=4, verbose=-1)
 

@@ -20,6 +20,7 @@ from equirecourse.equalize._partition_sums import (
     open_partitions,
 )
 from equirecourse.equalize._partitioned_fit import PartitionedFit, PartitionedRound
+from equirecourse.equalize._plain_state import PlainState
 from equirecourse.exceptions import ConvergenceWarning
 
 __all__ = ["PartitionedEqualRecourse"]
@@ -27,7 +28,7 @@ __all__ = ["PartitionedEqualRecourse"]
 Array = NDArray[np.float64]
 
 
-class PartitionedEqualRecourse(ClassifierMixin, BaseEstimator):
+class PartitionedEqualRecourse(PlainState, ClassifierMixin, BaseEstimator):
     r"""Logistic regression with equal recourse across groups, fitted partition by partition.
 
     The model of ``EqualRecourseLinear(LogisticRegression(C=C))``: :math:`\min \tfrac12\|w\|^2 + C \sum_i

@@ -19,6 +19,7 @@ from equirecourse._validation import Groups, check_groups, check_labels, favorab
 from equirecourse.actions import NORMS, ActionSet
 from equirecourse.equalize._group_weights import GroupLearner
 from equirecourse.equalize._out_of_fold import Meter
+from equirecourse.equalize._plain_state import PlainState
 from equirecourse.equalize._reweighting_fit import Reweighting
 from equirecourse.equalize._weighted import check_people, check_takes_weights, take_feature_names
 from equirecourse.recourse import find_recourse
@@ -39,7 +40,7 @@ def _fitted_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class RecourseReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RecourseReweighting(PlainState, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Any classifier that takes weights, fitted anew so that recourse costs the groups the same.
 
     Two strategies. ``"group"`` counts the rejected people of each group a second time, as examples of a yes where the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
@@ -99,6 +99,10 @@ class Recourse:
             {"status": self.status, "cost": self.costs, "lower_bound": self.lower_bounds, "exact": self.exact}
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What makes the counterfactuals holds the model and all people; a copy has what was made.
+        return vars(self) | {"_people": partial(_as_it_is, self.counterfactuals)}
+
     def __repr__(self) -> str:
         return f"Recourse({self._summary()})"
 
@@ -115,3 +119,7 @@ class Recourse:
         if found.any() and not kind:
             kind = f", {int(self.exact[found].sum())} of them exact" if self.method != "surrogate" else ", estimated"
         return f"{', '.join(counts) or 'nobody'}; method={self.method!r}, norm={self.norm!r}{cost}{kind}"
+
+
+def _as_it_is(people: Any) -> Any:
+    return people

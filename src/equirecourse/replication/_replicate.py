@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from equirecourse._files import write_beside
+from equirecourse._files import check_writable, write_beside
 from equirecourse.replication._cells import FULL, PROTOCOLS, QUICK, Cell, Scale, table1_cells, table2_cells
 from equirecourse.replication._figures import box_figure, png, toy_figures
 from equirecourse.replication._markdown import (
@@ -124,10 +124,13 @@ def replicate(
     target = Path(folder)
     if target.exists() and not target.is_dir():
         raise ValueError(f"{str(target)!r} is a file; name a folder for the results.")
+    if what in ("real-gaps", "all"):
+        _check_boosting(what)
     if what != "figure-toy":
         for name in scale.datasets:
             load(name, as_printed=True)  # a data set that is not there is better known now than in an hour
     target.mkdir(parents=True, exist_ok=True)
+    check_writable(target / "replication.md", target / "replication.html")
     store = Store(target, scale)
     runs = _compute(what, store, protocols or PROTOCOLS, n_jobs=n_jobs, verbose=verbose)
     tables, figures, sentences = _present(what, runs)
@@ -135,6 +138,16 @@ def replicate(
     found = Replication(runs, tuple(tables), tuple(sentences), figures, target)
     _write(found, command)
     return found
+
+
+def _check_boosting(what: str) -> None:
+    """Say that boosting is not there now, and not when its turn has come."""
+    try:
+        import lightgbm  # noqa: F401
+    except (ImportError, OSError) as error:  # an OSError if the library itself cannot be loaded
+        raise ImportError(
+            f'replicate {what!r} needs LightGBM ({error}); run pip install "equirecourse[boost]".'
+        ) from None
 
 
 def _scale(quick: bool, datasets: Sequence[str] | None) -> Scale:
