@@ -14,7 +14,7 @@ from equirecourse.actions import DISTANCES
 from equirecourse.recourse._apart import has_processes, solve_apart
 from equirecourse.recourse._linear import _program
 from equirecourse.recourse._linear._bottleneck import bottleneck
-from equirecourse.recourse._linear._form import MARGINS, LinearForm, coefficients, nudged, read_linear_form
+from equirecourse.recourse._linear._form import MARGINS, ROUNDING, LinearForm, coefficients, nudged, read_linear_form
 from equirecourse.recourse._linear._knapsack import CONTINUOUS, FIXED, LATTICE, LIST, additive
 from equirecourse.recourse._linear._shifts import solve_shifts
 from equirecourse.recourse._problem import Answers, Problem
@@ -80,12 +80,12 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
     cheaper than what it finds there. What the model refuses goes a hair farther, along a number that can; if none can,
     the engine aims beyond the boundary, and the two costs tell whether that is proven to be the best.
     """
-    asked, scale = problem.take(people), form.rounding(problem.start, people)
-    aimed = engine(asked, form.take(people), -form.scores[people] - scale)
+    asked, rounding = problem.take(people), form.rounding(problem.start, people)
+    aimed = engine(asked, form.take(people), -form.scores[people] - rounding)
     own, yes = aimed.own, np.zeros(len(people), dtype=bool)
     for margin in (0.0, *MARGINS):
         left = np.flatnonzero(aimed.found & ~yes)
-        farther = nudged(asked, form.slopes, own, margin * scale)[left] if margin else own[left]
+        farther = nudged(asked, form.slopes, own, (1.0 + margin) * rounding)[left] if margin else own[left]
         accepted = problem.accepted(people[left], farther) if len(left) else np.zeros(0, dtype=bool)
         own[left[accepted]], yes[left[accepted]] = farther[accepted], True
     proven, lower = aimed.proven & (yes | ~aimed.found), aimed.lower.copy()
@@ -93,7 +93,7 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
         left = np.flatnonzero(aimed.found & ~yes)
         if len(left) == 0:
             break
-        beyond = engine(asked.take(left), form.take(people[left]), -form.scores[people[left]] + margin * scale[left])
+        beyond = engine(asked.take(left), form.take(people[left]), -form.scores[people[left]] + margin * rounding[left])
         accepted = beyond.found.copy()
         accepted[beyond.found] = problem.accepted(people[left[beyond.found]], beyond.own[beyond.found])
         own[left[accepted]], yes[left[accepted]] = beyond.own[accepted], True
@@ -339,10 +339,9 @@ def step_over(view: View, X: Any, scores: Array, rejected: Mask, direction: Arra
     values = np.array(X, dtype=np.float64)
     left = np.flatnonzero(rejected)
     missing = np.abs(scores)
-    # The terms of the score say how large its rounding error may be.
-    scale = missing + np.abs(values) @ np.abs(coefficients(view.final)) + 1e-300
+    rounding = ROUNDING * (missing + np.abs(values) @ np.abs(coefficients(view.final)) + 1e-288)
     for margin in MARGINS:
-        aim = values[left] + (missing[left] + margin * scale[left])[:, None] * direction
+        aim = values[left] + (missing[left] + margin * rounding[left])[:, None] * direction
         people = aim if frame is None else pd.DataFrame(aim, columns=frame.columns)
         yes = np.asarray(view.model.predict(people)) == view.favorable if len(left) else np.zeros(0, dtype=bool)
         values[left[yes]] = aim[yes]

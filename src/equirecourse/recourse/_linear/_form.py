@@ -16,13 +16,16 @@ from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._trace import Opaque
 from equirecourse.recourse._view import View
 
-__all__ = ["MARGINS", "LinearForm", "coefficients", "is_linear", "nudged", "read_linear_form"]
+__all__ = ["MARGINS", "ROUNDING", "LinearForm", "coefficients", "is_linear", "nudged", "read_linear_form"]
 
 Array = NDArray[np.float64]
 
-# How far beyond the boundary to aim, relative to the terms that a score is the sum of: first a hair, then more for
-# those whom rounding still leaves on the wrong side.
-MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+# How far the model's own sum of a score may be from ours, relative to the terms that it adds up.
+ROUNDING = 1e-12
+
+# How far beyond the boundary to aim, in units of that: first a hair, then more for those whom rounding still leaves on
+# the wrong side.
+MARGINS = (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,9 @@ class LinearForm:
         return LinearForm(self.scores[people], self.slopes, self.tables, self.at_start[people])
 
     def rounding(self, start: Array, people: Any) -> Array:
-        """How far the model's own sum may be from the score of some people: so much of the terms that it adds up."""
+        """How far the model's own sum may be from the score of some people."""
         terms = np.abs(np.nan_to_num(start[people]) * self.slopes).sum(axis=1)
-        return np.asarray(MARGINS[0] * (np.abs(self.scores[people]) + terms + 1e-300))
+        return np.asarray(ROUNDING * (np.abs(self.scores[people]) + terms + 1e-288))
 
     def folded_slopes(self, actions: ActionSet) -> Array:
         """Score per unit of each number, with what links carry along."""

@@ -97,8 +97,7 @@ class LinearProgram(ActionProgram):
         yield own
         alone = self.problem.take([self.person])
         for margin in MARGINS:
-            by = np.array([self.rounding * margin / MARGINS[0]])
-            yield nudged(alone, self.slopes, own[None, :], 2.0 * by)[0]
+            yield nudged(alone, self.slopes, own[None, :], np.array([(1.0 + margin) * self.rounding]))[0]
 
 
 def _cuts(problem: Problem, j: int) -> Array:

@@ -312,7 +312,7 @@ def _around(values: Array, number: _Number) -> Array:
         return np.concatenate([(places + more) * step for more in (-1.0, 0.0, 1.0, 2.0)], axis=1)
     size = np.maximum(np.abs(values), abs(number.start))
     near = values[:, :, None] + size[:, :, None] * _NEARBY
-    return np.clip(near.reshape(len(values), -1), number.low, number.high)
+    return np.asarray(np.clip(near.reshape(len(values), -1), number.low, number.high))
 
 
 def _slack(limit: float) -> float:
