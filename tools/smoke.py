@@ -16,10 +16,6 @@ LOANS = ["--data", "loans.csv", "--target", "credit", "--group", "sex"]
 STEPS = [
     (["--help"], "Measure, explain and equalise", []),
     (["audit", "--help"], "--fail-above", []),
-    (["equalize", "--help"], "--save", []),
-    (["flipset", "--help"], "--person", []),
-    (["datasets", "--help"], "--csv", []),
-    (["replicate", "--help"], "--quick", []),
     (["datasets", "german", "--csv", "loans.csv"], "", ["loans.csv"]),
     (
         ["audit", *LOANS, "--max-people", "50", "--html", "audit.html", "--json", "audit.json"],

@@ -138,13 +138,13 @@ def show(notes: Sequence[str], found: RecourseAudit) -> None:
 
 
 def finish(found: RecourseAudit, html: Path | None, json: Path | None) -> None:
-    """Write what was asked for."""
-    if html is not None:
-        found.to_html(html)
-        say(f"The report is in {html}.")
+    """Write what was asked for. The numbers come first: a report that cannot be drawn must not take them along."""
     if json is not None:
         found.to_json(json)
         say(f"All numbers are in {json}.")
+    if html is not None:
+        found.to_html(html)
+        say(f"The report is in {html}.")
 
 
 def _number(value: Any) -> str:
