@@ -30,14 +30,15 @@ def test_compiled_functions_run_where_nothing_can_be_cached(nowhere, tmp_path, f
     code = (
         f"{first}from equirecourse import find_recourse, EqualRecourseSVC\n"
         "import equirecourse, numpy as np\n"
-        "from equirecourse.recourse._linear._numbers import order_of\n"
-        "print(equirecourse.__file__, order_of.stats.cache_path, *order_of(np.array([3.0, 1.0, 2.0])))"
+        "from equirecourse.solvers._margins import excess_of\n"
+        "excess = excess_of(np.zeros(2), np.ones(2), np.array([0.5, 3.0]))\n"
+        "print(equirecourse.__file__, excess_of.stats.cache_path, *excess)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=nowhere, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     library = tmp_path / "library" / "equirecourse" / "__init__.py"
-    assert (done.stdout.strip(), done.stderr) == (f"{library} None 1 2 0", "")
+    assert (done.stdout.strip(), done.stderr) == (f"{library} None 0.5 -2.0", "")
 
 
 def test_the_command_line_runs_where_nothing_can_be_cached(nowhere, tmp_path):
