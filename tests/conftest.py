@@ -29,6 +29,10 @@ for module in pkgutil.walk_packages(equirecourse.__path__, "equirecourse."):
 LONG = ("tests/test_examples.py", "tests/test_user_guide.py")
 
 
+def pytest_report_header():
+    return f"equirecourse: {equirecourse.__path__[0]}"
+
+
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 

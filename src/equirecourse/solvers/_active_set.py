@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from equirecourse._numba import njit
 
 __all__ = ["FreeSet", "WorkingSet"]
 

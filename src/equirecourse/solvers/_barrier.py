@@ -10,8 +10,8 @@ everybody, the other arrays are those of the people from ``first`` on.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from equirecourse._numba import njit
 from equirecourse.solvers._pair_steps import larger
 
 __all__ = ["begin", "correct", "finish", "move", "try_out"]

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
+
+from equirecourse._numba import njit
 
 __all__ = ["as_rows", "descend"]
 

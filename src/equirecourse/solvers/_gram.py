@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from equirecourse._numba import njit
 from equirecourse.solvers._threads import in_parts, one_blas_thread, side_by_side
 
 __all__ = ["KERNELS", "gram_matrix", "kernel_sums"]

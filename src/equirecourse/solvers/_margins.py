@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from equirecourse._numba import njit
 
 __all__ = ["excess_of", "hinge_of"]
 

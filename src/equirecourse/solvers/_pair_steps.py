@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from equirecourse._numba import njit
 
 __all__ = ["block_of", "larger", "move_pairs", "sum_of_rows"]
 

@@ -9,16 +9,16 @@ far as it can. The kinds of moves are those of ``_knapsack``.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from equirecourse._numba import njit
 from equirecourse.recourse._linear._knapsack import LIST
 from equirecourse.recourse._linear._numbers import CONTINUOUS, LATTICE, order_of
 
 __all__ = ["bottleneck"]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _bottleneck_gain(budget, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Largest gain with a budget; fills in the distance, or the place in the list, that each feature moves to."""
     total = 0.0
@@ -44,7 +44,7 @@ def _bottleneck_gain(budget, kind, slope, price, first, last, step, begin, end, 
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _bottleneck_one(need, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Smallest budget whose gain is enough, infinite if none is; ``distance`` and ``choice`` hold its moves."""
     low, high = 0.0, 1.0
@@ -74,7 +74,7 @@ def _bottleneck_one(need, kind, slope, price, first, last, step, begin, end, cos
     return high
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _keep_the_fewest(need, kind, slope, gains, distance, choice):
     """Of moves that together gain enough, keep the strongest few: the budget says nothing against more, people do."""
     m = len(kind)
@@ -95,7 +95,7 @@ def _keep_the_fewest(need, kind, slope, gains, distance, choice):
             total += gain[j]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def bottleneck(need, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Smallest largest cost for everybody; arrays are (people, features), lists are (people, moves).
 

@@ -22,9 +22,9 @@ After Pisinger (1995), "A minimal algorithm for the multiple-choice knapsack pro
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from equirecourse._numba import njit
 from equirecourse.recourse._linear._numbers import (
     CONTINUOUS,
     FIXED,
@@ -46,7 +46,7 @@ _SHORT = 200  # a lattice with at most so many moves is a list
 _FEW, _MANY = 64, 60_000  # states of the two passes
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _undominated(cost, gain, tag, need):
     """Sort moves by cost and keep those that gain more than all cheaper ones, up to the first that is enough."""
     order = order_of(cost)
@@ -66,7 +66,7 @@ def _undominated(cost, gain, tag, need):
     return picked(cost, order, kept), gains, picked(tag, order, kept)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _hull(cost, gain, ratio, length, filled):
     """Append the segments of the lower convex hull of moves (from staying put) to ``ratio`` and ``length``."""
     at, at_cost, at_gain = -1, 0.0, 0.0
@@ -83,7 +83,7 @@ def _hull(cost, gain, ratio, length, filled):
     return filled
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _least(rest, power, ratio, gained, spent, count, slope, price, last, numbers):
     """Least cost of a gain of ``rest`` if moves could be taken in part: hull segments in order, and numbers."""
     if rest <= 0.0:
@@ -98,7 +98,7 @@ def _least(rest, power, ratio, gained, spent, count, slope, price, last, numbers
     return relaxed(rest, ratio, gained, spent, count, slope, price, last, numbers)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _remaining(level, ratio, length, owner, ratios, gained, spent):
     """Segments of the features after a level, and what they gain and cost up to each of them; returns their number."""
     count = 0
@@ -111,7 +111,7 @@ def _remaining(level, ratio, length, owner, ratios, gained, spent):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _longer(values):
     longer = np.empty(2 * len(values))
     for k in range(len(values)):
@@ -119,7 +119,7 @@ def _longer(values):
     return longer
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _expand(
     is_last, answer, need, power, costs, gains, begin, end, state_gain, state_cost, ratios, gained, spent, count, slope,
     price, last, numbers,
@@ -170,7 +170,7 @@ def _expand(
     return new
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _thin(new, limit):
     """Places of the undominated states, at most ``limit`` of the best bounds, and the best bound that was dropped."""
     order = order_of(new[1])
@@ -192,7 +192,7 @@ def _thin(new, limit):
     return best, new[2, order[by_bound[limit]]]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _search(
     limit, answer, need, power, sizes, costs, gains, ratio, length, owner, slope, price, first, last, step, kind,
     numbers, picks, distance,
@@ -262,7 +262,7 @@ def _search(
     return answer, dropped
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _additive_one(need, power, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Cheapest action of one person: (cost, lower bound). ``distance`` and ``choice`` hold its moves."""
     m = len(kind)
@@ -398,7 +398,7 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
     return answer, bound
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def additive(need, power, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Smallest sum of costs for everybody; arrays are (people, features), lists are (people, moves).
 

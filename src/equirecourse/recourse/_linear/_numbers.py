@@ -15,8 +15,9 @@ them all. A lattice that is not short has small steps, so there are few.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from equirecourse._numba import njit
 
 __all__ = ["CONTINUOUS", "FIXED", "LATTICE", "close", "first_at_least", "order_of", "picked", "relaxed"]
 
@@ -30,7 +31,7 @@ _MAX_NODES = 200_000
 # NumPy's own argsort, searchsorted and fancy indexing run as fast but take half a minute to compile here.
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def order_of(values):
     """Places of the values in increasing order; equal ones keep their order (a merge sort)."""
     n = len(values)
@@ -54,7 +55,7 @@ def order_of(values):
     return order
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def first_at_least(values, begin, end, wanted):
     """First place from ``begin`` on where increasing values reach ``wanted``; ``end`` if none does."""
     while begin < end:
@@ -66,7 +67,7 @@ def first_at_least(values, begin, end, wanted):
     return begin
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def picked(values, order, count):
     """Values at the first ``count`` places of an order."""
     chosen = np.empty(count)
@@ -75,7 +76,7 @@ def picked(values, order, count):
     return chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def relaxed(rest, ratio, gained, spent, count, slope, price, last, numbers):
     """Least sum of squares for a gain of ``rest`` from hull segments (in order of ratio) and numbers, in part."""
     reach = gained[count]
@@ -111,12 +112,12 @@ def relaxed(rest, ratio, gained, spent, count, slope, price, last, numbers):
     return value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _cost(distance, price, power):
     return price * distance if power == 1 else (price * distance) ** 2
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _ideal(mu, power, price, slope, first, last, step, is_lattice):
     """Distance that minimises cost − μ·gain over the moves of a number (0 is staying)."""
     linear = last if mu * slope > price else 0.0
@@ -134,7 +135,7 @@ def _ideal(mu, power, price, slope, first, last, step, is_lattice):
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _at_multiplier(mu, power, kind, slope, price, first, last, step, distance, least):
     """Best distance of every number at multiplier μ; returns (gain, Σ of the minima)."""
     gain, value = 0.0, 0.0
@@ -149,7 +150,7 @@ def _at_multiplier(mu, power, kind, slope, price, first, last, step, distance, l
     return gain, value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _fill(rest, power, members, slope, price, last, distance):
     """Cheapest way to gain ``rest`` from continuous numbers, given in the order of price; infinite if they cannot."""
     for j in members:
@@ -188,7 +189,7 @@ def _fill(rest, power, members, slope, price, last, distance):
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _filled(mu, members, slope, price, last):
     gain = 0.0
     for j in members:
@@ -196,7 +197,7 @@ def _filled(mu, members, slope, price, last):
     return gain
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _one_lattice(rest, power, slope, price, first, last, step):
     """(cost, distance) of the shortest move of a lattice that gains at least ``rest``; infinite if there is none."""
     if rest <= 0.0:
@@ -207,7 +208,7 @@ def _one_lattice(rest, power, slope, price, first, last, step):
     return _cost(d, price, power), d
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _moves_within(gap, mu, power, slope, price, first, last, step, least):
     """(first place, number) of the distances first + k·step whose regret is within the gap: a range, by convexity."""
     top = np.floor((last - first) / step + 1e-9)
@@ -233,7 +234,7 @@ def _moves_within(gap, mu, power, slope, price, first, last, step, least):
     return int(k_low), int(min(k_high - k_low + 1.0, 1e9))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _give_back(spare, kind, slope, first, step, distance):
     """Shorten distances by what they gain too much."""
     for j in range(len(kind)):
@@ -248,7 +249,7 @@ def _give_back(spare, kind, slope, first, step, distance):
         distance[j] -= back
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def close(rest, budget, power, kind, slope, price, first, last, step, distance):
     """Cheapest distances that gain at least ``rest``.
 

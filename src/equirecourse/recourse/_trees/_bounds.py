@@ -7,8 +7,8 @@ Notation as in ``_person`` and ``_points``; ``cut`` is the cost from which on no
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from equirecourse._numba import njit
 from equirecourse.recourse._trees._points import clamp, clear_bit, first_common, has_bit, has_place, leaf_at
 
 __all__ = ["knapsack", "optimism", "propagate", "shares", "trim"]

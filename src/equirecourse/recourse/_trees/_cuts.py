@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from equirecourse._numba import njit
 from equirecourse.recourse._trees._points import clamp, first_common, has_bit, has_place
 
 __all__ = ["any_cut", "contradiction", "other_point"]

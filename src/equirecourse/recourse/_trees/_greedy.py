@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from equirecourse._numba import njit
 from equirecourse.recourse._trees._points import accepts, broken_rule, cost_of, has_bit, leaf_at, was_refused
 
 __all__ = ["first_guess"]

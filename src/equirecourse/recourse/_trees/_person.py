@@ -16,8 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from equirecourse._numba import njit
 
 __all__ = ["Leaves", "Places", "Rules", "Trees", "first_bit", "lay_out", "reachable_leaves"]
 

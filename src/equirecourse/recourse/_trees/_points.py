@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from equirecourse._numba import njit
 from equirecourse.recourse._trees._person import first_bit
 
 __all__ = [

@@ -22,8 +22,8 @@ function per entry costs ten times the work itself.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from equirecourse._numba import njit
 from equirecourse.recourse._trees._bounds import knapsack, optimism, propagate, shares, trim
 from equirecourse.recourse._trees._cuts import any_cut, contradiction, other_point
 from equirecourse.recourse._trees._person import Leaves, Places
