@@ -29,6 +29,7 @@ __all__ = [
     "check_mask",
     "check_number",
     "favorable_index",
+    "refuse_missing_groups",
     "shown",
     "split_features",
 ]
@@ -101,6 +102,8 @@ def as_frame(sensitive_features: Any) -> pd.DataFrame:
             frame = pd.DataFrame(values, columns=names)
     frame = frame.reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
+    if frame.shape[1] == 0:
+        raise ValueError("sensitive_features has no column; pass at least one.")
     return frame
 
 
@@ -132,8 +135,6 @@ def check_groups(
         Codes, labels and names; with ``among``, one code for each of its rows.
     """
     frame = as_frame(sensitive_features)
-    if frame.shape[1] == 0:
-        raise ValueError("sensitive_features has no column; pass at least one.")
     if len(frame) != n_people:
         raise ValueError(
             f"sensitive_features has {len(frame)} rows for {n_people} people; "
@@ -141,12 +142,7 @@ def check_groups(
         )
     if among is not None:
         frame, n_people = frame.iloc[among], len(among)
-    missing = int(frame.isna().any(axis=1).sum())
-    if missing:
-        raise ValueError(
-            f"sensitive_features is missing for {missing} of {n_people} people; drop them, "
-            "or give them a group of their own such as 'unknown'."
-        )
+    refuse_missing_groups(int(frame.isna().any(axis=1).sum()), n_people)
     columns = [frame.iloc[:, j].astype(object) for j in range(frame.shape[1])]
     if not all(isinstance(column.iloc[0], Hashable) for column in columns if len(column)):
         raise ValueError("sensitive_features must hold one value per cell, such as a name, and holds lists.")
@@ -165,6 +161,15 @@ def check_groups(
     position = {label: k for k, label in enumerate(labels)}
     codes = np.array([position[label] for label in occurring], dtype=np.intp)[first]
     return Groups(codes=codes, labels=tuple(labels), names=tuple(frame.columns))
+
+
+def refuse_missing_groups(missing: int, n_people: int) -> None:
+    """Refuse people without a group: whether they are a group of their own is not ours to decide."""
+    if missing:
+        raise ValueError(
+            f"sensitive_features is missing for {missing} of {n_people} people; drop them, "
+            "or give them a group of their own such as 'unknown'."
+        )
 
 
 def _as_objects(rows: Any) -> NDArray[Any]:

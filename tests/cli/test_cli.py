@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
 
 from equirecourse.audit import read_audit
@@ -241,3 +243,35 @@ def test_a_pipe_gets_plain_text():
     assert "\x1b" not in done.stdout
     assert not set("┏━┃│") & set(done.stdout)
     assert done.stdout.splitlines()[0].split()[0] == "name"
+
+
+# --- a gate that is never passed by ignorance ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def searched(tmp_path):
+    """People, and a model that only a search can ask; it proves nothing of those whom "b" alone does not help."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120), "sex": rng.choice(["f", "m"], 120)})
+    table["decision"] = (table.a > 0).astype(int)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    model = KNeighborsClassifier(5).fit(table[["a", "b"]], table["decision"])
+    joblib.dump(model, tmp_path / "model.joblib")
+    return [
+        "--data", tmp_path / "people.csv", "--target", "decision", "--group", "sex",
+        "--model", tmp_path / "model.joblib", "--trust",
+    ]  # fmt: skip
+
+
+def test_fail_above_says_that_nobody_can_tell(searched, capsys):
+    locked = [*searched, "--immutable", "a"]
+    run("audit", *locked)  # without a limit an audit only tells
+    out = capsys.readouterr().out
+    unknown = r"sex: cannot tell: the recourse of \d+ of \d+ rejected people is unknown \(\d+ of 'f', \d+ of 'm'\)"
+    assert re.search(unknown, out)
+    run("audit", *locked, "--fail-above", 5, code=3)
+    assert "Nobody can tell whether the gap of sex is above 5." in capsys.readouterr().out
+
+
+def test_fail_above_passes_where_everybody_is_known(searched):
+    run("audit", *searched, "--fail-above", 5)

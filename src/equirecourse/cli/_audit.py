@@ -40,7 +40,9 @@ def command(
     ] = None,
     fail_above: Annotated[
         float | None,
-        typer.Option("--fail-above", min=0.0, help="Exit with 1 if a detectable gap is larger.", show_default=False),
+        typer.Option(
+            "--fail-above", min=0.0, help="Exit with 1 if a gap is larger, 3 if nobody can tell.", show_default=False
+        ),
     ] = None,
     html: options.HtmlOption = None,
     json: options.JsonOption = None,
@@ -53,7 +55,7 @@ def command(
 
     Without --model a logistic regression is fitted to some of the people and judged on the others. A folder or a glob
     of Parquet files is read a part at a time, and needs a model. Exit codes: 0 done, 1 a gap above --fail-above, 2 bad
-    usage or data.
+    usage or data, 3 nobody can tell whether there is a gap above --fail-above.
     """
     check_writable(html, json)
     if data is not None and is_folder(data):
@@ -90,9 +92,16 @@ def _tell(
     """Print and write what was found."""
     show(notes, found)
     finish(found, html, json)
-    if fail_above is not None and found.largest_gap > fail_above:
-        say(f"A detectable gap of {found.largest_gap:.3g} is above {fail_above:g}.")
+    if fail_above is None:
+        return
+    if found.largest_gap > fail_above:
+        infinite = np.isinf(found.largest_gap)
+        gap = "A difference in who has recourse at all" if infinite else f"A gap of {found.largest_gap:.3g}"
+        say(f"{gap} is above {fail_above:g}.")
         raise typer.Exit(1)
+    if found.cannot_tell:
+        say(f"Nobody can tell whether the gap of {', '.join(found.cannot_tell)} is above {fail_above:g}.")
+        raise typer.Exit(3)
 
 
 def split(people: People, test_size: float, seed: int) -> tuple[People, People]:
@@ -129,10 +138,10 @@ def show(notes: Sequence[str], found: RecourseAudit) -> None:
         for row in section["by_group"]:
             rows.append([
                 f"{section['name']} = {row['name']}", f"{row['people']:,}", f"{row['rejected']:,}",
-                _percent(row["without_recourse"]), _number(row["mean"]), _number(row["median"]),
-                _percent(row["accuracy"]),
+                _percent(row["without_recourse"]), _percent(row["unknown"]), _number(row["mean"]),
+                _number(row["median"]), _percent(row["accuracy"]),
             ])  # fmt: skip
-    table(["group", "people", "rejected", "no way to a yes", "mean cost", "median", "accuracy"], rows)
+    table(["group", "people", "rejected", "no way to a yes", "unknown", "mean cost", "median", "accuracy"], rows)
     for note in found.document["notes"]:
         say(note)
 

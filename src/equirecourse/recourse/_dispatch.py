@@ -115,7 +115,7 @@ def find_recourse(
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
     limit = np.inf if time_limit is None else check_number(time_limit, name="time_limit", low=1e-9)
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
-    view = open_model(model, favorable_label)
+    view = open_model(model, favorable_label, X)
     if actions is None and frozen is None and method in ("auto", "linear") and _is_plain(view, X, norm):
         return _closed_form(view, X, norm)
     if actions is None:

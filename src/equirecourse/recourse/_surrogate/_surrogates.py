@@ -185,7 +185,7 @@ class SurrogateRecourse:
         self
             With sample sets.
         """
-        view = open_model(model, favorable_label)
+        view = open_model(model, favorable_label, X)
         table = _numbers(X)
         values = table.to_numpy(dtype=np.float64)
         self.columns_ = list(table.columns)
@@ -217,7 +217,7 @@ class SurrogateRecourse:
         Surrogates
             Slopes and values.
         """
-        return self._surrogates(open_model(model, favorable_label), self._table(X), self.sample_sets_)
+        return self._surrogates(open_model(model, favorable_label, X), self._table(X), self.sample_sets_)
 
     def find(self, model: Any, X: Any, *, prices: Any = 1.0, norm: str = "l2", favorable_label: Any = None) -> Recourse:
         """Estimate the cost of recourse of each person.
@@ -241,7 +241,7 @@ class SurrogateRecourse:
             Costs that are estimates: nobody's is exact, and there are no counterfactuals.
         """
         table = self._table(X)
-        found = self._surrogates(open_model(model, favorable_label), table, self.sample_sets_)
+        found = self._surrogates(open_model(model, favorable_label, X), table, self.sample_sets_)
         costs = np.where(found.accepted, 0.0, found.distances(prices, norm))
         codes = np.where(found.accepted, STATUSES.index("accepted"), STATUSES.index("unknown")).astype(np.int8)
 
