@@ -275,3 +275,67 @@ def test_fail_above_says_that_nobody_can_tell(searched, capsys):
 
 def test_fail_above_passes_where_everybody_is_known(searched):
     run("audit", *searched, "--fail-above", 5)
+
+
+# --- tables as people have them --------------------------------------------------------------------------------------
+
+
+def own_options(path, *more):
+    return ["audit", "--data", path, "--target", "decision", "--group", "sex", "--ignore", "customer", *more]
+
+
+def test_a_csv_of_another_country_is_read_as_the_options_say(own_csv, tmp_path, capsys):
+    table = pd.read_csv(own_csv).replace({"free": "möbliert"})
+    table["debts"] = table["debts"].astype(object)
+    table.loc[:4, "debts"] = "k.A."
+    foreign = tmp_path / "foreign.csv"
+    table.to_csv(foreign, index=False, sep=";", encoding="latin-1")
+    written = ["--sep", ";", "--encoding", "latin-1", "--na-values", "k.A."]
+    run(*own_options(foreign, *written, "--json", tmp_path / "audit.json"))
+    features = {feature["name"]: feature for feature in read_audit(tmp_path / "audit.json")["actions"]["features"]}
+    assert features["debts"]["kind"] == "number"
+    capsys.readouterr()
+    run(*own_options(foreign), code=2)
+    assert "foreign.csv is not written in utf-8" in (said := capsys.readouterr().err)
+    assert "--encoding, such as latin-1 or cp1252" in said
+    run(*own_options(foreign, "--encoding", "latin-1"), code=2)
+    assert "separated by ';', so read it with --sep ';'." in capsys.readouterr().err
+
+
+def test_a_tab_is_written_as_shells_can(own_csv, tmp_path):
+    pd.read_csv(own_csv).to_csv(tmp_path / "tabs.tsv", index=False, sep="\t")
+    run(*own_options(tmp_path / "tabs.tsv", "--sep", "\\t"))
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--jobs", "0"], "--jobs 0 would be nobody at work"),
+        (["--sep", ";;"], "--sep ';;' must be one character"),
+        (["--encoding", "martian"], "--encoding 'martian' is unknown to Python"),
+        (["--group", "sex"], "--group 'sex' is given twice; once is enough."),
+    ],
+)
+def test_options_that_make_no_sense_get_one_sentence(own_csv, capsys, more, sentence):
+    run(*own_options(own_csv, *more), code=2)
+    assert sentence in capsys.readouterr().err
+
+
+def test_two_columns_of_one_name_are_refused(own_csv, tmp_path, capsys):
+    lines = own_csv.read_text().splitlines()
+    double = tmp_path / "double.csv"
+    double.write_text("\n".join([lines[0].replace("debts", "income"), *lines[1:]]) + "\n")
+    run(*own_options(double), code=2)
+    assert (
+        "double.csv has more than one column 'income'; give every column a name of its own" in capsys.readouterr().err
+    )
+
+
+def test_a_column_of_dates_is_named(own_csv, tmp_path, capsys):
+    table = pd.read_csv(own_csv)
+    table["since"] = pd.Timestamp("2020-01-01")
+    table.to_parquet(tmp_path / "dates.parquet")
+    run(*own_options(tmp_path / "dates.parquet"), code=2)
+    assert "The column 'since' holds datetime64" in (said := capsys.readouterr().err)
+    assert "make numbers or text of it, or leave it out" in said
+    run(*own_options(tmp_path / "dates.parquet", "--ignore", "since"))

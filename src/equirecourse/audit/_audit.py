@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._validation import as_frame, check_groups, check_number, refuse_missing_groups, shown
-from equirecourse.actions import ActionSet
+from equirecourse._validation import as_frame, check_groups, check_number, refuse_masked, refuse_missing_groups, shown
+from equirecourse.actions import ActionSet, check_actions, check_norm
 from equirecourse.audit._attributes import corrected_p_values, describe
 from equirecourse.audit._contributions import shares_of_cost
 from equirecourse.audit._document import SCHEMA_VERSION, plain
@@ -124,6 +124,10 @@ def audit(
     ['sex']
     """  # fmt: skip
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
+    n_flipsets = int(check_number(n_flipsets, name="n_flipsets", low=0, integer=True))
+    check_number(k, name="k", low=1, integer=True)
+    check_norm(norm)
+    refuse_masked(X, name="X")
     view = open_model(model, favorable_label, X)
     groups = _attributes(sensitive_features, intersections)
     inferred = actions is None
@@ -131,7 +135,7 @@ def audit(
         names = set(groups.columns)
         columns = [str(name) for name in getattr(X, "columns", [])]
         actions = ActionSet.from_frame(X, immutable=[name for name in columns if name in names])
-    table = actions.table(X)
+    table = check_actions(actions).table(X)
     if len(groups) != len(table):
         raise ValueError(f"X has {len(table)} people and sensitive_features {len(groups)}; they must be as many.")
     for name in groups.columns:

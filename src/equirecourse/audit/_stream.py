@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._validation import check_number, shown
-from equirecourse.actions import ActionSet
+from equirecourse._validation import check_jobs, check_number, shown
+from equirecourse.actions import ActionSet, check_actions, check_norm
 from equirecourse.audit._attributes import corrected_p_values, extremes, judged
 from equirecourse.audit._document import SCHEMA_VERSION, plain
 from equirecourse.audit._part import PartSummary, Question, summarise
@@ -162,7 +162,11 @@ def audit_partitions(
     """
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
     rows = int(check_number(batch_size, name="batch_size", low=1, integer=True))
-    attributes = [sensitive_features] if isinstance(sensitive_features, str) else list(sensitive_features)
+    attributes = _names(sensitive_features, "sensitive_features")
+    if target is not None and not isinstance(target, str):
+        raise ValueError(f"target must be the name of a column, got {shown(target)}.")
+    check_norm(norm)
+    check_jobs(n_jobs)
     if len(set(attributes)) < len(attributes):
         raise ValueError(f"sensitive_features names a column twice: {shown(attributes)}; name each once.")
     source = open_partitions(partitions, rows)
@@ -172,7 +176,7 @@ def audit_partitions(
     inferred = actions is None
     if actions is None:
         actions = ActionSet.from_frame(first[seen], immutable=[name for name in seen if name in attributes])
-    pool = actions.table(first[seen].head(_BACKGROUND) if background is None else background)
+    pool = check_actions(actions).table(first[seen].head(_BACKGROUND) if background is None else background)
     view = open_model(model, favorable_label, first)
     settings = {"norm": norm, "method": method, "favorable_label": favorable_label, "time_limit": time_limit,
                 "background": pool, "random_state": seed}  # fmt: skip
@@ -217,6 +221,15 @@ def audit_partitions(
     return StreamedAudit(plain(document), frames, sums=summary)
 
 
+def _names(given: Any, name: str) -> list[str]:
+    """One name of a column, or several of them."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be the name of a column or a list of names, got {shown(given)}.")
+    return [str(name) for name in given]
+
+
 def _features(
     model: Any, first: pd.DataFrame, attributes: list[str], target: str | None, features: Sequence[str] | None
 ) -> list[str]:
@@ -225,7 +238,7 @@ def _features(
         features = getattr(model, "feature_names_in_", None)
     if features is None:
         features = [name for name in first.columns if name not in attributes and name != target]
-    names = [str(name) for name in features]
+    names = _names(features, "features")
     if not names:
         raise ValueError(f"The partitions have no columns besides target and groups: {shown(list(first.columns))}.")
     chosen(first, names)

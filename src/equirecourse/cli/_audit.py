@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from equirecourse._files import check_writable
 from equirecourse.audit import RecourseAudit, audit
 from equirecourse.cli import _options as options
-from equirecourse.cli._data import People, load_people
+from equirecourse.cli._data import CsvFormat, People, load_people
 from equirecourse.cli._models import load_model, logistic
 from equirecourse.cli._show import say, table
 from equirecourse.cli._stream import audit_folder, is_folder
@@ -33,6 +33,9 @@ def command(
     immutable: options.ImmutableOption = None,
     ignore: options.IgnoreOption = None,
     missing: options.MissingOption = options.Missing.impute,
+    sep: options.SepOption = ",",
+    encoding: options.EncodingOption = "utf-8",
+    na_values: options.NaValuesOption = None,
     test_size: options.TestSizeOption = 0.3,
     max_people: Annotated[
         int | None,
@@ -72,7 +75,8 @@ def command(
         )  # fmt: skip
         _tell((), found, html, json, fail_above)
         return
-    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
+    csv = CsvFormat(sep, encoding, tuple(na_values or ()))
+    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
     if model is None:
         training, judged = split(people, test_size, seed)
         fitted = logistic(people.X, people.favorable, recourse_penalty=0.0).fit(training.X, training.y)

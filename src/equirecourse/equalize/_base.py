@@ -16,7 +16,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from equirecourse._validation import Groups, check_finite, check_groups, check_labels, favorable_index, split_features
+from equirecourse._validation import (
+    Groups,
+    check_finite,
+    check_groups,
+    check_labels,
+    favorable_index,
+    refuse_masked,
+    split_features,
+)
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._head_start import head_start
 from equirecourse.equalize._penalty import fit_bound, fit_penalty
@@ -210,6 +218,8 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Features and labels to fit to, as arrays."""
+        refuse_masked(X, name="X")
+        refuse_masked(y, name="y")
         # Missing values get one sentence of ours, with the feature and the way out, instead of scikit-learn's four.
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._accepted())
         check_finite(X, getattr(self, "feature_names_in_", None))
@@ -217,6 +227,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _check_people(self, X: Any) -> Any:
         """Features of people to judge, as an array."""
+        refuse_masked(X, name="X")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False, **self._accepted())
         check_finite(X, getattr(self, "feature_names_in_", None))
         return X

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from equirecourse._validation import check_number, shown
-from equirecourse.actions import ActionSet, total_cost
+from equirecourse.actions import ActionSet, check_actions, total_cost
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.flipsets._changes import changes_of
 from equirecourse.flipsets._flipset import Flipset, Flipsets
@@ -76,6 +76,7 @@ def flipsets(
     Lower month from 48 to 37.
     """
     count = int(check_number(k, name="k", low=1, integer=True))
+    check_actions(actions)
     given = _as_rows(x)
     person = _one_row(given, actions)
     settings = {

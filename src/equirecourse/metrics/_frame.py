@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from equirecourse._validation import check_generator, check_number
+from equirecourse._validation import check_generator, check_number, shown
 from equirecourse.metrics import _text
 from equirecourse.metrics._distribution import distances
 from equirecourse.metrics._gap import Method, check_method, largest_difference, smallest_ratio
@@ -128,9 +128,11 @@ class RecourseFrame:
         self._people.warn_undefined()
 
     def _configure(
-        self, quantiles: Sequence[float], n_boot: int, n_permutations: int, confidence: float, random_state: Any
+        self, quantiles: Any, n_boot: int, n_permutations: int, confidence: float, random_state: Any
     ) -> None:
         """Check how the numbers are to be computed."""
+        if isinstance(quantiles, str) or not isinstance(quantiles, Iterable):
+            raise ValueError(f"quantiles must be a list of levels from 0 to 1, got {shown(quantiles)}.")
         self.quantiles = tuple(check_number(q, name="each of quantiles", low=0, high=1) for q in quantiles)
         self.n_boot = int(check_number(n_boot, name="n_boot", low=1, integer=True))
         self.n_permutations = int(check_number(n_permutations, name="n_permutations", low=1, integer=True))
