@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -29,11 +30,22 @@ from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._head_start import head_start
 from equirecourse.equalize._penalty import fit_bound, fit_penalty
 from equirecourse.equalize._problem import FitData, Problem
-from equirecourse.equalize._rounds import Round, RoundFit, Rounds, Setting, check_plain, look, run_rounds
+from equirecourse.equalize._rounds import (
+    Round,
+    RoundFit,
+    Rounds,
+    Setting,
+    check_plain,
+    doubted_if_constant,
+    look,
+    run_rounds,
+)
 
 __all__ = ["EqualRecourseEstimator"]
 
 Array = NDArray[np.float64]
+
+_AT_BOUNDARY = 1e-5  # of a score: above the rounding errors of single precision, in which large kernels are solved
 
 
 class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -289,7 +301,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         def satisfied(one: Round) -> bool:
             return self.recourse_penalty == 0 or (bound is not None and bound > 0 and one.gap <= bound)
 
-        return run_rounds(
+        rounds = run_rounds(
             fit_contrasts,
             setting,
             max_rounds=self.max_rounds,
@@ -300,6 +312,7 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             # The paper's loop begins with the plain model, and ends with its last round.
             begin=partial(head_start, problem, self._setting, 0 if self.on_cycle == "last" else self.max_rounds),
         )
+        return doubted_if_constant(rounds)
 
     def _fit_under_penalty(self, problem: Problem, contrasts: Contrasts, tol: float) -> Any:
         """The member of the family of fits over κ that the parameters ask for; ``tol`` is that of log₁₀ κ."""
@@ -320,9 +333,35 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _store_common(self, data: FitData, rounds: Rounds | None) -> None:
         self.classes_ = data.classes
         self.favorable_label_ = data.classes[1] if data.sign > 0 else data.classes[0]
+        if rounds is not None:
+            rounds = self._as_predicted(data, rounds)
         self.rounds_ = rounds.frame if rounds is not None else pd.DataFrame()
         self.converged_ = rounds.converged if rounds is not None else True
         self.ending_ = rounds.ending if rounds is not None else "nothing to balance"
+
+    def _as_predicted(self, data: FitData, rounds: Rounds) -> Rounds:
+        """The rounds with the chosen one's people at the boundary decided as ``predict`` decides.
+
+        A person on the boundary has a score of zero but for rounding errors, and those of the solver are not those of
+        the finished model.
+        """
+        chosen = rounds.chosen
+        near = np.flatnonzero(np.abs(chosen.fit.scores) <= _AT_BOUNDARY)
+        rejected = chosen.rejected.copy()
+        rejected[near] = (self._scores(data.X[near]) > 0) != (data.sign > 0)
+        if np.array_equal(rejected, chosen.rejected):
+            return rounds
+        place = next(i for i, one in enumerate(rounds.history) if one is chosen)
+        last = rounds.history[place - 1] if place else None
+        again = look(
+            self._setting(data), chosen.number, chosen.kind, chosen.fit, chosen.built_on, last, rejected=rejected
+        )
+        history = (*rounds.history[:place], again, *rounds.history[place + 1 :])
+        return replace(rounds, history=history, chosen=again)
+
+    @abstractmethod
+    def _scores(self, X: Any) -> Array:
+        """Signed score of people whose features have been checked."""
 
     @abstractmethod
     def decision_function(self, X: Any) -> Array:

@@ -393,7 +393,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        X = self._check_people(X)
+        return self._scores(self._check_people(X))
+
+    def _scores(self, X: Any) -> Array:
         if self.kernel == "linear":
             return np.asarray(X @ self.coef_[0] + self.intercept_[0])
         if hasattr(self, "_feature_coef"):
