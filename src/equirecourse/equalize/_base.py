@@ -348,7 +348,8 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         chosen = rounds.chosen
         near = np.flatnonzero(np.abs(chosen.fit.scores) <= _AT_BOUNDARY)
         rejected = chosen.rejected.copy()
-        rejected[near] = (self._scores(data.X[near]) > 0) != (data.sign > 0)
+        if len(near) and self._is_fitted_to_features():
+            rejected[near] = (self._scores(data.X[near]) > 0) != (data.sign > 0)
         if np.array_equal(rejected, chosen.rejected):
             return rounds
         place = next(i for i, one in enumerate(rounds.history) if one is chosen)
@@ -362,6 +363,10 @@ class EqualRecourseEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _scores(self, X: Any) -> Array:
         """Signed score of people whose features have been checked."""
+
+    def _is_fitted_to_features(self) -> bool:
+        """Whether the data of a fit are people as ``predict`` takes them."""
+        return True
 
     @abstractmethod
     def decision_function(self, X: Any) -> Array:

@@ -404,6 +404,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             return np.asarray(X[:, self.support_] @ self.dual_coef_[0] + self.intercept_[0])
         return np.asarray(self._sums_over_support(X) + self.intercept_[0])
 
+    def _is_fitted_to_features(self) -> bool:
+        return self.approximation is None  # else to the features of the approximate kernel
+
     def _sums_over_support(self, X: Any) -> Array:
         """The kernel expansion, some people at a time: the matrix of all of them need not fit into memory."""
         points, dual_coef = self.support_vectors_, self.dual_coef_[0]
