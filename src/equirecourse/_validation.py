@@ -7,7 +7,7 @@ the limit and the way out.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +20,19 @@ from scipy import sparse
 __all__ = [
     "Groups",
     "as_frame",
+    "check_choice",
     "check_costs",
     "check_feature_costs",
     "check_finite",
     "check_generator",
     "check_groups",
+    "check_jobs",
     "check_labels",
     "check_mask",
     "check_number",
     "favorable_index",
+    "refuse_masked",
+    "refuse_missing_groups",
     "shown",
     "split_features",
 ]
@@ -70,6 +74,8 @@ class Groups:
 def as_frame(sensitive_features: Any) -> pd.DataFrame:
     """Any table or column a user may hold its groups in, as a pandas frame with string column names."""
     if isinstance(sensitive_features, Mapping):
+        for name, column in sensitive_features.items():
+            refuse_masked(column, name=f"sensitive_features[{name!r}]")
         frame = pd.DataFrame({name: np.asarray(column) for name, column in sensitive_features.items()})
     elif isinstance(sensitive_features, pd.DataFrame):
         frame = sensitive_features.copy()
@@ -81,6 +87,7 @@ def as_frame(sensitive_features: Any) -> pd.DataFrame:
         elif isinstance(native, nw.Series):
             frame = pd.DataFrame({native.name or "sensitive_feature": native.to_list()})
         else:
+            refuse_masked(sensitive_features, name="sensitive_features")
             values = np.asarray(sensitive_features)
             if values.ndim == 0:
                 raise ValueError(
@@ -101,6 +108,8 @@ def as_frame(sensitive_features: Any) -> pd.DataFrame:
             frame = pd.DataFrame(values, columns=names)
     frame = frame.reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
+    if frame.shape[1] == 0:
+        raise ValueError("sensitive_features has no column; pass at least one.")
     return frame
 
 
@@ -132,8 +141,6 @@ def check_groups(
         Codes, labels and names; with ``among``, one code for each of its rows.
     """
     frame = as_frame(sensitive_features)
-    if frame.shape[1] == 0:
-        raise ValueError("sensitive_features has no column; pass at least one.")
     if len(frame) != n_people:
         raise ValueError(
             f"sensitive_features has {len(frame)} rows for {n_people} people; "
@@ -141,12 +148,7 @@ def check_groups(
         )
     if among is not None:
         frame, n_people = frame.iloc[among], len(among)
-    missing = int(frame.isna().any(axis=1).sum())
-    if missing:
-        raise ValueError(
-            f"sensitive_features is missing for {missing} of {n_people} people; drop them, "
-            "or give them a group of their own such as 'unknown'."
-        )
+    refuse_missing_groups(int(frame.isna().any(axis=1).sum()), n_people)
     columns = [frame.iloc[:, j].astype(object) for j in range(frame.shape[1])]
     if not all(isinstance(column.iloc[0], Hashable) for column in columns if len(column)):
         raise ValueError("sensitive_features must hold one value per cell, such as a name, and holds lists.")
@@ -165,6 +167,15 @@ def check_groups(
     position = {label: k for k, label in enumerate(labels)}
     codes = np.array([position[label] for label in occurring], dtype=np.intp)[first]
     return Groups(codes=codes, labels=tuple(labels), names=tuple(frame.columns))
+
+
+def refuse_missing_groups(missing: int, n_people: int) -> None:
+    """Refuse people without a group: whether they are a group of their own is not ours to decide."""
+    if missing:
+        raise ValueError(
+            f"sensitive_features is missing for {missing} of {n_people} people; drop them, "
+            "or give them a group of their own such as 'unknown'."
+        )
 
 
 def _as_objects(rows: Any) -> NDArray[Any]:
@@ -213,6 +224,7 @@ def favorable_index(classes: NDArray[Any], favorable_label: Any) -> int:
 
 def check_costs(costs: Any, *, name: str = "costs") -> NDArray[np.float64]:
     """Costs of recourse, one per person: non-negative, infinite where there is no recourse, never NaN."""
+    refuse_masked(costs, name=name)
     try:
         values = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):
@@ -249,6 +261,32 @@ def check_number(value: Any, *, name: str, low: float, high: float = np.inf, int
     return float(value)
 
 
+def check_choice(value: Any, choices: Iterable[str], *, name: str) -> str:
+    """Check that ``value`` is one of the words ``choices``."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}.")
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """Check a number of parallel jobs: None, or a whole number other than 0, where -1 is all processors."""
+    if n_jobs is None:
+        return None
+    if isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool) and 0 < abs(int(n_jobs)) < 2**31:
+        return int(n_jobs)
+    raise ValueError(f"n_jobs must be None or a whole number other than 0 (-1 is all processors), got {shown(n_jobs)}.")
+
+
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Refuse a masked array that hides entries: as an array it would show what it hides."""
+    if np.ma.is_masked(values):
+        hidden = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(
+            f"{name} is a masked array with {hidden} masked entr{'y' if hidden == 1 else 'ies'}; drop them, or fill "
+            "them in first (numpy.ma.filled)."
+        )
+
+
 def check_generator(random_state: Any) -> np.random.Generator:
     """Make a NumPy generator from None, a seed, a ``Generator`` or a ``RandomState``."""
     if isinstance(random_state, np.random.RandomState):
@@ -263,6 +301,7 @@ def check_generator(random_state: Any) -> np.random.Generator:
 
 def check_mask(mask: Any, n_people: int, *, name: str) -> NDArray[np.bool_]:
     """A boolean mask with one entry per person."""
+    refuse_masked(mask, name=name)
     values = np.asarray(mask)
     if values.shape != (n_people,):
         raise ValueError(f"{name} has shape {values.shape} for {n_people} people; pass one entry per person.")

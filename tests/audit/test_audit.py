@@ -16,13 +16,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from equirecourse import ActionSet, RecourseFrame, audit, find_recourse, recourse_frontier
+from equirecourse import ActionSet, RecourseFrame, audit, audit_partitions, find_recourse, recourse_frontier
 from equirecourse.actions import Feature
 from equirecourse.audit import read_audit, schema
-from equirecourse.audit._attributes import holm, verdict
+from equirecourse.audit._attributes import holm
 from equirecourse.audit._compare import reduction_interval
 from equirecourse.equalize import EqualRecourseLinear
-from equirecourse.exceptions import UndefinedRecourseWarning
+from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning
 
 
 def make_people(n=600, seed=0):
@@ -128,7 +128,7 @@ def test_nothing_is_found_where_there_is_nothing_and_a_planted_gap_is():
         frame = RecourseFrame(
             costs=costs.costs, rejected=costs.rejected, sensitive_features=coin, random_state=0, **draws
         )
-        _, sentence = verdict(frame, frame.p_value, "units of cost")
+        sentence = frame.judge(unit="units of cost").sentence
         quiet += sentence.startswith("no detectable gap")
         if seed >= 100:
             continue
@@ -144,7 +144,7 @@ def test_nothing_is_found_where_there_is_nothing_and_a_planted_gap_is():
         moved = X.copy()
         moved.loc[members] -= wanted * reach * slopes / (slopes @ slopes)
         again = audit(model, moved, sensitive_features=coin, **settings)
-        loud += again.document["attributes"][0]["is_gap"]
+        loud += again.document["attributes"][0]["state"] == "gap"
     assert quiet >= 0.93 * 300
     assert loud >= 95
 
@@ -197,15 +197,136 @@ def test_people_without_recourse_are_counted_and_shown():
     actions = ActionSet([Feature("income", change="no"), Feature("debts", change="no"), Feature("age", change="no")])
     numbers = X[["income", "debts", "age"]]
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(numbers, y)
-    with pytest.warns(UndefinedRecourseWarning):
+    rejected = int((model.predict(numbers) == "no").sum())
+    with (
+        pytest.warns(UndefinedRecourseWarning),
+        pytest.warns(NoRecourseWarning, match=f"Of {rejected} rejected people {rejected} have no recourse"),
+    ):
         found = audit(model, numbers, y, sensitive_features=groups[["sex"]], actions=actions)
     assert found.document["counts"]["without_recourse"] == found.document["counts"]["rejected"] > 0
-    assert found.document["attributes"][0]["is_gap"] is None
+    assert found.document["attributes"][0]["state"] == "cannot tell"
     assert "undefined" in found.verdicts["sex"]
     assert (found.people.status == "infeasible").sum() == found.document["counts"]["rejected"]
     jsonschema.validate(found.document, schema())
     found.document["notes"].append("a report of nobody's recourse can be drawn")
     assert found._repr_html_()
+
+
+# --- people without a known cost -------------------------------------------------------------------------------------
+
+
+def counts_agree(found):
+    """Every count of the document is the sum of those of its groups, and the parts of a whole make it up."""
+    counts = found.document["counts"]
+    assert counts["measured"] == counts["with_recourse"] + counts["without_recourse"] + counts["unknown"]
+    assert counts["exact"] <= counts["with_recourse"]
+    for section in found.document["attributes"]:
+        rows = section["by_group"]
+        for name in ("people", "rejected", "measured"):
+            assert sum(row[name] for row in rows) == counts[name] == section["overall"][name]
+        for name in ("without_recourse", "unknown"):
+            assert sum(row[name] * row["measured"] for row in rows if row["measured"]) == pytest.approx(counts[name])
+
+
+class Stubborn:
+    """Accepts who has much of "a"; nobody can read it, and from some places a search finds no way."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, locked):
+        self.locked = locked
+
+    def predict(self, X):
+        table = pd.DataFrame(X)
+        return ((table["a"] > 1.0) & ~(self.locked & (table["key"] > 0.5))).to_numpy().astype(int)
+
+
+def stubborn_people(n=300, seed=0):
+    """Some have a key that they cannot give away: the model never accepts them, and no search can prove that."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.uniform(0, 2, n), "key": (rng.random(n) < 0.2).astype(float)})
+    return X, pd.DataFrame({"sex": rng.choice(["f", "m"], n)})
+
+
+KEPT = ActionSet([Feature("a"), Feature("key", change="no")])
+FEW = {"n_flipsets": 0, "n_boot": 100, "n_permutations": 100, "actions": KEPT}
+
+
+def test_no_verdict_where_recourse_is_unknown():
+    X, groups = stubborn_people()
+    with pytest.warns(NoRecourseWarning, match=r"Of \d+ rejected people \d+ have a recourse that is unknown"):
+        found = audit(Stubborn(True), X, sensitive_features=groups, **FEW)
+    counts = found.document["counts"]
+    assert counts["unknown"] == (X["key"] > 0.5).sum()
+    assert counts["without_recourse"] == 0
+    counts_agree(found)
+    section = found.document["attributes"][0]
+    assert section["state"] == "cannot tell"
+    by_sex = [f"{((X.key > 0.5) & (groups.sex == sex)).sum()} of '{sex}'" for sex in "fm"]
+    assert found.verdicts["sex"].startswith(
+        f"cannot tell: the recourse of {counts['unknown']} of {counts['rejected']} rejected people is unknown "
+        f"({by_sex[0]}, {by_sex[1]}); among the others, no detectable gap: "
+    )
+    assert found.cannot_tell == ["sex"]
+    assert found.largest_gap == 0
+    jsonschema.validate(found.document, schema())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = audit(Stubborn(False), X, sensitive_features=groups, **FEW)
+    assert known.cannot_tell == []
+    assert known.document["attributes"][0]["state"] == "no detectable gap"
+    counts_agree(known)
+
+
+def test_a_person_who_ran_out_of_time_with_an_action_has_recourse_of_a_bounded_cost():
+    X, y, groups = make_people(120)
+    model = fitted(X, y, RandomForestClassifier(40, max_depth=6, random_state=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoRecourseWarning)
+        found = audit(model, X, sensitive_features=groups[["sex"]], time_limit=1e-9, n_flipsets=0, n_boot=50)
+    recourse = found.recourse
+    assert (recourse.status == "unknown").any()
+    counts = found.document["counts"]
+    assert counts["unknown"] == (recourse.rejected & np.isinf(recourse.costs)).sum()
+    assert counts["exact"] < counts["measured"]
+    counts_agree(found)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_difference_in_who_has_recourse_at_all_is_a_gap(streamed):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600)})
+    sex = rng.choice(["f", "m"], 600)
+    # Half of the women cannot reach the limit of "a", whatever they do; everybody else is as far away as anybody.
+    X["b"] = np.where((sex == "f") & (rng.random(600) < 0.5), -100.0, X["b"])
+    model = LogisticRegression().fit(X[["a", "b"]].clip(-3, 3), (X.a + X.b.clip(-3, 3) > 0).astype(int))
+    actions = ActionSet([Feature("a", low=-10.0, high=10.0), Feature("b", change="no")])
+    settings = {"actions": actions, "n_boot": 200, "n_permutations": 200}
+    ask, people, groups = (audit_partitions, [X.assign(sex=sex)], "sex") if streamed else (audit, X, {"sex": sex})
+    with pytest.warns(NoRecourseWarning, match="have no recourse; mean costs are over the other"):
+        found = ask(model, people, sensitive_features=groups, **settings)
+    section = found.document["attributes"][0]
+    assert section["state"] == "gap"
+    assert section["gap_in_shares"]
+    assert "of the rejected people of group 'f' have no recourse and 0 % of group 'm' (p = 0.01)" in section["verdict"]
+    assert found.largest_gap == np.inf
+    counts_agree(found)
+
+
+def test_the_streamed_verdict_counts_the_unknown_as_the_other_does():
+    X, groups = stubborn_people()
+    whole = X.assign(sex=groups["sex"])
+    with pytest.warns(NoRecourseWarning):
+        one = audit(Stubborn(True), X, sensitive_features=groups, **FEW)
+    settings = {name: value for name, value in FEW.items() if name != "n_flipsets"}
+    with pytest.warns(NoRecourseWarning):
+        other = audit_partitions(
+            Stubborn(True), [whole[:150], whole[150:]], sensitive_features="sex", background=X, **settings
+        )
+    counts_agree(other)
+    assert other.document["counts"] == one.document["counts"]
+    assert other.verdicts["sex"].split("; ")[0] == one.verdicts["sex"].split("; ")[0]
+    assert other.cannot_tell == ["sex"]
 
 
 def test_a_sample_of_the_rejected_says_that_it_is_one():
@@ -215,7 +336,10 @@ def test_a_sample_of_the_rejected_says_that_it_is_one():
     assert found.document["counts"]["measured"] == 30 < found.document["counts"]["rejected"]
     assert any("30 of" in note and "drawn at random" in note for note in found.document["notes"])
     assert (found.people.status == "not measured").any()
-    assert sum(row["rejected"] for row in found.document["attributes"][0]["by_group"]) == 30
+    counts_agree(found)
+    accepted = forest.predict(X) == "yes"
+    for row in found.document["attributes"][0]["by_group"]:  # the accepted are not sampled, so neither is their share
+        assert row["acceptance"] == pytest.approx(accepted[groups.sex == row["name"]].mean())
 
 
 def test_attributes_by_themselves_and_crossed():
@@ -242,10 +366,13 @@ def test_text_and_notebook_escape_what_came_with_the_data():
         ({"y": ["maybe"] * 300}, "y has the label 'maybe', which the model does not know"),
         ({"sensitive_features": ["a", "b"]}, "X has 300 people and sensitive_features 2"),
         ({"sensitive_features": ["a"] * 300}, "at least 2|one group|two"),
+        ({"sensitive_features": [None] * 9 + ["a", "b", "c"] * 97}, "missing for 9 of 300 people; drop them, or give"),
+        ({"sensitive_features": pd.DataFrame([["a", "b"]] * 300, columns=["s", "s"])}, "more than one column 's'"),
+        ({"sensitive_features": pd.DataFrame(index=range(300))}, "sensitive_features has no column"),
         ({"max_people": 0}, "max_people"),
         ({"random_state": -1}, "random_state"),
     ],
-    ids=["y", "labels", "groups", "one group", "max_people", "seed"],
+    ids=["y", "labels", "groups", "one group", "no group", "same name", "no column", "max_people", "seed"],
 )
 def test_bad_input_gets_one_sentence(change, message):
     X, y, groups = make_people(300)
@@ -269,9 +396,7 @@ def test_other_files_are_refused(tmp_path, text, message):
         read_audit(path)
 
 
-@pytest.mark.parametrize(
-    "case", ["array", "accepts all", "polars", "search", "surrogate", "missing group", "same index"]
-)
+@pytest.mark.parametrize("case", ["array", "accepts all", "polars", "search", "surrogate", "same index"])
 def test_any_table_and_any_model_gives_a_document_and_a_page(case, tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(100, 3)), columns=["a", "b", "c"])
@@ -286,8 +411,6 @@ def test_any_table_and_any_model_gives_a_document_and_a_page(case, tmp_path):
         model = KNeighborsClassifier(9)
     elif case == "surrogate":
         settings |= {"method": "surrogate", "norm": "l2", "n_flipsets": 0}
-    elif case == "missing group":
-        groups.loc[:8, "g"] = None
     elif case == "same index":
         X = X.set_axis(["somebody"] * 100)
     model.fit(X, y)
@@ -297,10 +420,8 @@ def test_any_table_and_any_model_gives_a_document_and_a_page(case, tmp_path):
     jsonschema.validate(found.document, schema())
     found.to_html(tmp_path / "report.html")
     assert len(found.people) == 100
-    assert (found.document["attributes"][0]["is_gap"] is None) == (case == "accepts all")
-    assert ("missing" in [row["name"] for row in found.document["attributes"][0]["by_group"]]) == (
-        case == "missing group"
-    )
+    assert (found.document["attributes"][0]["state"] == "cannot tell") == (case == "accepts all")
+    assert found.document["counts"]["unknown"] == 0
 
 
 def test_many_groups_are_all_in_the_table_and_the_largest_in_the_charts(tmp_path):

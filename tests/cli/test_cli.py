@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
 
 from equirecourse.audit import read_audit
@@ -241,3 +243,99 @@ def test_a_pipe_gets_plain_text():
     assert "\x1b" not in done.stdout
     assert not set("┏━┃│") & set(done.stdout)
     assert done.stdout.splitlines()[0].split()[0] == "name"
+
+
+# --- a gate that is never passed by ignorance ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def searched(tmp_path):
+    """People, and a model that only a search can ask; it proves nothing of those whom "b" alone does not help."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120), "sex": rng.choice(["f", "m"], 120)})
+    table["decision"] = (table.a > 0).astype(int)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    model = KNeighborsClassifier(5).fit(table[["a", "b"]], table["decision"])
+    joblib.dump(model, tmp_path / "model.joblib")
+    return [
+        "--data", tmp_path / "people.csv", "--target", "decision", "--group", "sex",
+        "--model", tmp_path / "model.joblib", "--trust",
+    ]  # fmt: skip
+
+
+def test_fail_above_says_that_nobody_can_tell(searched, capsys):
+    locked = [*searched, "--immutable", "a"]
+    run("audit", *locked)  # without a limit an audit only tells
+    out = capsys.readouterr().out
+    unknown = r"sex: cannot tell: the recourse of \d+ of \d+ rejected people is unknown \(\d+ of 'f', \d+ of 'm'\)"
+    assert re.search(unknown, out)
+    run("audit", *locked, "--fail-above", 5, code=3)
+    assert "Nobody can tell whether the gap of sex is above 5." in capsys.readouterr().out
+
+
+def test_fail_above_passes_where_everybody_is_known(searched):
+    run("audit", *searched, "--fail-above", 5)
+
+
+# --- tables as people have them --------------------------------------------------------------------------------------
+
+
+def own_options(path, *more):
+    return ["audit", "--data", path, "--target", "decision", "--group", "sex", "--ignore", "customer", *more]
+
+
+def test_a_csv_of_another_country_is_read_as_the_options_say(own_csv, tmp_path, capsys):
+    table = pd.read_csv(own_csv).replace({"free": "möbliert"})
+    table["debts"] = table["debts"].astype(object)
+    table.loc[:4, "debts"] = "k.A."
+    foreign = tmp_path / "foreign.csv"
+    table.to_csv(foreign, index=False, sep=";", encoding="latin-1")
+    written = ["--sep", ";", "--encoding", "latin-1", "--na-values", "k.A."]
+    run(*own_options(foreign, *written, "--json", tmp_path / "audit.json"))
+    features = {feature["name"]: feature for feature in read_audit(tmp_path / "audit.json")["actions"]["features"]}
+    assert features["debts"]["kind"] == "number"
+    capsys.readouterr()
+    run(*own_options(foreign), code=2)
+    assert "foreign.csv is not written in utf-8" in (said := capsys.readouterr().err)
+    assert "--encoding, such as latin-1 or cp1252" in said
+    run(*own_options(foreign, "--encoding", "latin-1"), code=2)
+    assert "separated by ';', so read it with --sep ';'." in capsys.readouterr().err
+
+
+def test_a_tab_is_written_as_shells_can(own_csv, tmp_path):
+    pd.read_csv(own_csv).to_csv(tmp_path / "tabs.tsv", index=False, sep="\t")
+    run(*own_options(tmp_path / "tabs.tsv", "--sep", "\\t"))
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--jobs", "0"], "--jobs 0 would be nobody at work"),
+        (["--sep", ";;"], "--sep ';;' must be one character"),
+        (["--encoding", "martian"], "--encoding 'martian' is unknown to Python"),
+        (["--group", "sex"], "--group 'sex' is given twice; once is enough."),
+    ],
+)
+def test_options_that_make_no_sense_get_one_sentence(own_csv, capsys, more, sentence):
+    run(*own_options(own_csv, *more), code=2)
+    assert sentence in capsys.readouterr().err
+
+
+def test_two_columns_of_one_name_are_refused(own_csv, tmp_path, capsys):
+    lines = own_csv.read_text().splitlines()
+    double = tmp_path / "double.csv"
+    double.write_text("\n".join([lines[0].replace("debts", "income"), *lines[1:]]) + "\n")
+    run(*own_options(double), code=2)
+    assert (
+        "double.csv has more than one column 'income'; give every column a name of its own" in capsys.readouterr().err
+    )
+
+
+def test_a_column_of_dates_is_named(own_csv, tmp_path, capsys):
+    table = pd.read_csv(own_csv)
+    table["since"] = pd.Timestamp("2020-01-01")
+    table.to_parquet(tmp_path / "dates.parquet")
+    run(*own_options(tmp_path / "dates.parquet"), code=2)
+    assert "The column 'since' holds datetime64" in (said := capsys.readouterr().err)
+    assert "make numbers or text of it, or leave it out" in said
+    run(*own_options(tmp_path / "dates.parquet", "--ignore", "since"))

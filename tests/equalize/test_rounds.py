@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -296,3 +297,46 @@ def test_a_bound_is_kept_by_a_round_even_if_the_rounds_never_end(make_people, qu
             kept += 1
             assert model.rounds_.loc[model.rounds_["chosen"], "gap"].item() <= plain / 3
     assert kept > 0
+
+
+def people_in_a_plane(seed, whole=True):
+    """Two features, of whole numbers if many are to lie on the very boundary."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(80) % 2
+    X = rng.integers(-3, 4, size=(80, 2)).astype(float) if whole else rng.normal(size=(80, 2))
+    X[:, 0] -= 0.6 * group
+    score = X.sum(axis=1) + 0.7 * rng.normal(size=80)
+    return X, np.where(score > np.median(score), 1, -1), group
+
+
+@pytest.mark.parametrize(
+    "model", [EqualRecourseSVC(kernel="linear"), EqualRecourseLinear(LogisticRegression())], ids=["svc", "linear"]
+)
+def test_a_constant_has_not_converged_and_says_the_way_out(model):
+    # Four bins of two groups are four differences, and two features have no direction without all of them.
+    X, y, group = people_in_a_plane(24)
+    model = clone(model).set_params(match="distribution", n_bins=4, min_rejected=1)
+    with pytest.warns(ConvergenceWarning, match=r"is a constant: .*fewer bins \(n_bins\), or more features"):
+        model.fit(X, y, sensitive_features=group)
+    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-9)
+    assert not model.converged_
+    assert model.ending_ == "no direction is left in which the groups are balanced"
+
+
+@pytest.mark.parametrize("favorable", [1, -1])
+@pytest.mark.parametrize("match", ["mean", "distribution"])
+def test_the_rounds_and_predict_agree_about_people_on_the_boundary(quietly, favorable, match):
+    for seed in range(25):
+        X, y, group = people_in_a_plane(seed)
+        model = EqualRecourseSVC(
+            kernel="linear", match=match, n_bins=4, min_rejected=1, favorable_label=favorable, max_rounds=5
+        )
+        try:
+            quietly(model, X, y, sensitive_features=group)
+        except ValueError:  # too few rejected people for the bins: another claim
+            continue
+        accepted = model.predict(X) == favorable
+        row = model.rounds_.query("chosen").iloc[0]
+        assert row["acceptance"] == pytest.approx(accepted.mean())
+        assert [row["rejected (0)"], row["rejected (1)"]] == [int((~accepted)[group == k].sum()) for k in (0, 1)]
+        assert row["accuracy"] == pytest.approx((model.predict(X) == y).mean())

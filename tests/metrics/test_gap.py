@@ -142,7 +142,7 @@ def test_pandas_polars_numpy_and_lists_agree(kind, people):
         ({"sensitive_features": ["f", "f"]}, "1 group"),
         ({"rejected": [True]}, "rejected has shape"),
         ({"rejected": [1, -1]}, "True or False"),
-        ({"method": "max"}, "'between_groups' or 'to_overall', got 'max'"),
+        ({"method": "max"}, "'between_groups', 'to_overall', got 'max'"),
         ({"no_recourse_cost": -1}, "no_recourse_cost must be a finite number of at least 0, got -1"),
         ({"no_recourse_cost": INF}, "no_recourse_cost must be a finite number of at least 0, got inf"),
     ],

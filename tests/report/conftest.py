@@ -14,9 +14,12 @@ from sklearn.preprocessing import StandardScaler
 from equirecourse import ActionSet, audit, recourse_frontier
 from equirecourse.datasets import load_credit
 from equirecourse.equalize import EqualRecourseLinear
+from equirecourse.exceptions import NoRecourseWarning
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 CLOSING = "</script><script>alert(2)</script>"
+# Every object of JavaScript knows these already; a map that is an object takes them for its own.
+INHERITED = ["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf"]
 
 
 @pytest.fixture(scope="session")
@@ -70,13 +73,28 @@ def hostile_report(tmp_path_factory):
     y = np.where(X[HOSTILE] + X.b + rng.normal(size=200) > 0, CLOSING, HOSTILE)
     groups = pd.DataFrame({CLOSING: rng.choice([HOSTILE, "plain"], 200)})
     model = LogisticRegression().fit(X, y)
-    found = audit(
-        model, X, y, sensitive_features=groups, title=HOSTILE, n_flipsets=2, favorable_label=CLOSING,
-        actions=ActionSet.from_frame(X, immutable=["b"]),
-    )  # fmt: skip
+    with pytest.warns(NoRecourseWarning):
+        found = audit(
+            model, X, y, sensitive_features=groups, title=HOSTILE, n_flipsets=2, favorable_label=CLOSING,
+            actions=ActionSet.from_frame(X, immutable=["b"]),
+        )  # fmt: skip
     path = tmp_path_factory.mktemp("report") / "hostile.html"
     found.to_html(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def inherited_audit():
+    """Columns that are called like those of the people table, and names that every object of JavaScript has."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, len(INHERITED))), columns=INHERITED)
+    y = (X.sum(axis=1) + rng.normal(size=300) > 0).astype(int)
+    columns = ["status", "cost", "person", "__proto__", "constructor"]
+    groups = pd.DataFrame({name: rng.choice(INHERITED, 300) for name in columns})
+    return audit(
+        LogisticRegression().fit(X, y), X, y, sensitive_features=groups, n_flipsets=2,
+        actions=ActionSet.from_frame(X), n_boot=50, n_permutations=50,
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from tests.report.conftest import CLOSING, HOSTILE
+from tests.report.conftest import CLOSING, HOSTILE, INHERITED
 
+from equirecourse.report import render
 from equirecourse.report._page import _count, _number, _percent
 
 FORMATS = {"num": _number, "percent": _percent, "count": _count}
@@ -42,7 +44,9 @@ def test_searching_and_choosing_with_the_mouse(open_page, credit_report, credit_
     page.locator("[data-test=search]").fill("female graduate")
     expected = credit_audit.people
     expected = expected[
-        (expected.status != "accepted") & (expected.sex == "female") & (expected.graduate == "graduate school")
+        (expected.status != "accepted")
+        & (expected.group_sex == "female")
+        & (expected.group_graduate == "graduate school")
     ]
     assert page.locator("[data-test=found]").inner_text() == f"{len(expected):,} of 10,000 people"
     page.locator("[data-test=choose]").nth(3).click()
@@ -130,6 +134,45 @@ def test_hostile_names_stay_text(open_page, hostile_report):
     assert int(re.match(r"\d+", page.locator("[data-test=found]").inner_text())[0]) > 0
     assert page.problems == []
     assert page.requests == [hostile_report.as_uri()]
+
+
+def test_names_that_objects_of_javascript_have_are_names(open_page, inherited_audit, tmp_path):
+    inherited_audit.to_html(tmp_path / "report.html")
+    page = open_page(tmp_path / "report.html")
+    assert page.problems == []
+    people = inherited_audit.people
+    place = int(np.flatnonzero(people["status"] != "accepted")[0])
+    row = people.iloc[place]
+    attributes = list(inherited_audit.verdicts)
+    cells = page.locator("[data-test=people] tbody tr").first.locator("th, td").all_inner_texts()
+    assert cells[:-1] == [people.index[place], *(row[f"group_{name}"] for name in attributes), row["status"]]
+    page.locator("[data-test=choose]").first.click()
+    shown = page.locator("[data-test=person]").inner_text()
+    assert " · ".join(f"{name}: {row[f'group_{name}']}" for name in attributes) in shown
+    drawn = page.locator("figure svg[data-scheme=light]").nth(0).locator("text").all_text_contents()
+    assert set(INHERITED) <= set(drawn)
+    features = page.locator("figure svg[data-scheme=light]").nth(2).locator("text").all_text_contents()
+    assert set(features) & set(INHERITED)
+    assert page.problems == []
+
+
+def test_what_nobody_can_tell_looks_neither_like_a_gap_nor_like_none(open_page, tmp_path, credit_audit):
+    document = {**credit_audit.document, "counts": {**credit_audit.document["counts"], "unknown": 98}}
+    sections = [{**section} for section in document["attributes"]]
+    sections[0]["state"], sections[0]["verdict"] = "cannot tell", "cannot tell: the recourse of 98 people is unknown"
+    (tmp_path / "report.html").write_text(render({**document, "attributes": sections}), encoding="utf-8")
+    page = open_page(tmp_path / "report.html")
+    verdict = page.locator("[data-test=verdict]").first
+    assert verdict.get_attribute("data-state") == "cannot tell"
+    border = "one => getComputedStyle(one).borderLeftColor"
+    colours = {name: page.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}')")
+               for name in ("gap", "fine", "soft")}  # fmt: skip
+    wanted = page.evaluate(
+        "colour => { const one = document.createElement('i'); one.style.color = colour; return one.style.color; }",
+        colours["soft"],
+    )
+    assert verdict.evaluate(border) == wanted
+    assert "Of 98 rejected people nobody knows" in page.locator("main").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

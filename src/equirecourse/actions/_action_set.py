@@ -20,7 +20,7 @@ from equirecourse.actions._matrix import Matrix
 from equirecourse.actions._rules import Link, Rule
 from equirecourse.actions._words import closest
 
-__all__ = ["ActionSet"]
+__all__ = ["ActionSet", "check_actions"]
 
 Array = NDArray[np.float64]
 
@@ -235,7 +235,7 @@ class ActionSet(Matrix):
             costs=costs,
             max_percentiles=max_percentiles,
         )
-        return cls(tuple(features), links=tuple(links), rules=tuple(rules), notes=tuple(notes))
+        return cls(tuple(features), links=links, rules=rules, notes=tuple(notes))  # type: ignore[arg-type]
 
     def replace(self, name: str, **changes: Any) -> ActionSet:
         """Make an action set in which one feature is different.
@@ -509,3 +509,13 @@ class ActionSet(Matrix):
         0       1  income   12.0  0.0  10.0
         """
         return _changes.starts_outside(self, self.table(X))
+
+
+def check_actions(actions: Any) -> ActionSet:
+    """Check that what a caller calls an action set is one."""
+    if not isinstance(actions, ActionSet):
+        raise ValueError(
+            f"actions must be an ActionSet, got {shown(actions)}; make one with ActionSet.from_frame, or read one with "
+            "ActionSet.read."
+        )
+    return actions

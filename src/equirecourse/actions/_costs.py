@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse._validation import shown
+from equirecourse._validation import check_choice
 
 __all__ = ["DISTANCES", "NORMS", "check_norm", "total_cost"]
 
@@ -52,5 +52,4 @@ def total_cost(norm: str, parts: Array) -> Array:
 
 def check_norm(norm: Any) -> None:
     """Refuse a norm that nobody knows."""
-    if not isinstance(norm, str) or norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {shown(norm)}.")
+    check_choice(norm, NORMS, name="norm")

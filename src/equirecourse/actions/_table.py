@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equirecourse._validation import shown
+from equirecourse._validation import refuse_masked, shown
 from equirecourse.actions._feature import Feature
 
 __all__ = ["as_table", "decode", "encode"]
@@ -34,6 +34,7 @@ def as_table(X: Any, columns: list[str] | None = None) -> pd.DataFrame:
     if isinstance(native, nw.DataFrame):
         # Through lists, because to_pandas() on a polars frame needs pyarrow, which is not a dependency.
         return pd.DataFrame({name: native[name].to_list() for name in native.columns})
+    refuse_masked(X, name="X")
     values = X.toarray() if sparse.issparse(X) else np.asarray(X)
     if values.ndim != 2:
         raise ValueError(f"X must have two dimensions, one row per person, got shape {values.shape}.")

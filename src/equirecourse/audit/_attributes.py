@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse.metrics import RecourseFrame
+from equirecourse.metrics import RecourseFrame, State
 
-__all__ = ["describe", "holm", "verdict"]
+__all__ = ["corrected_p_values", "describe", "extremes", "holm", "judged"]
 
 Array = NDArray[np.float64]
 
@@ -35,17 +36,30 @@ def holm(p_values: list[float]) -> list[float]:
     return corrected
 
 
-def verdict(frame: RecourseFrame, corrected: float, unit: str) -> tuple[bool | None, str]:
-    """Whether there is a gap, None if that has no answer, and the sentence that says so."""
-    if np.isnan(frame.gap):
-        return None, frame.verdict
-    level = round(1 - frame.confidence, 12)
-    if not (frame.detectable and corrected <= level):
-        return False, f"no detectable gap: {frame.gap:.3g} {unit}, noise floor {frame.noise_floor:.3g}"
-    means = frame.by_group["mean"]
-    low, high = frame.interval
-    far, near = (_name(means.index[int(pick(means.to_numpy()))]) for pick in (np.argmax, np.argmin))
-    return True, f"gap of {frame.gap:.3g} ± {(high - low) / 2:.2g} {unit}, {far} further from a yes than {near}"
+def corrected_p_values(frames: Mapping[str, RecourseFrame]) -> list[tuple[float, float]]:
+    """For each attribute the p-values of its means and of its shares without recourse, for all tests of the audit."""
+    frames_of = list(frames.values())
+    corrected = holm([frame.p_value for frame in frames_of] + [frame.share_p_value for frame in frames_of])
+    return list(zip(corrected[: len(frames_of)], corrected[len(frames_of) :], strict=True))
+
+
+def judged(frame: RecourseFrame, corrected: tuple[float, float], unit: str) -> dict[str, Any]:
+    """What the document says first of an attribute."""
+    p_value, share_p_value = corrected
+    found = frame.judge(p_value=p_value, share_p_value=share_p_value, unit=unit)
+    return {
+        "state": found.state.value,
+        "verdict": found.sentence,
+        "gap_in_shares": found.in_shares,
+        "p_corrected": p_value,
+        "share_p_corrected": share_p_value,
+    }
+
+
+def extremes(headline: Mapping[str, Any], far: str, near: str) -> dict[str, str | None]:
+    """The two groups whose mean costs are furthest apart, where the means make the gap."""
+    in_means = headline["state"] == State.GAP and not headline["gap_in_shares"]
+    return {"furthest": far if in_means else None, "nearest": near if in_means else None}
 
 
 def _name(label: Any) -> str:
@@ -55,7 +69,7 @@ def _name(label: Any) -> str:
 def describe(
     name: str,
     frame: RecourseFrame,
-    corrected: float,
+    corrected: tuple[float, float],
     unit: str,
     groups: pd.Series,
     costs: Array,
@@ -71,8 +85,8 @@ def describe(
         The attribute.
     frame : RecourseFrame
         Costs by group.
-    corrected : float
-        P-value for all comparisons of the audit.
+    corrected : two floats
+        P-values of means and shares for all comparisons of the audit.
     unit : str
         What costs are counted in.
     groups : Series
@@ -91,7 +105,7 @@ def describe(
     dict
         Plain values.
     """
-    is_gap, sentence = verdict(frame, corrected, unit)
+    headline = judged(frame, corrected, unit)
     section = frame.to_dict()
     labels = [_name(label) for label in frame.by_group.index]
     finite = np.isfinite(costs)
@@ -109,12 +123,9 @@ def describe(
         row["contributions"] = {features[j]: float(parts[place, j]) for j in order}
     return {
         "name": name,
-        "is_gap": is_gap,
-        "verdict": sentence,
-        "p_corrected": corrected,
-        "furthest": labels[far] if is_gap else None,
-        "nearest": labels[near] if is_gap else None,
-        **{key: value for key, value in section.items() if key != "verdict"},
+        **section,
+        **headline,
+        **extremes(headline, labels[far], labels[near]),
         "contributions": [
             {"feature": features[j], "difference": float(parts[far, j] - parts[near, j])}
             for j in order

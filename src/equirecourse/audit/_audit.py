@@ -10,12 +10,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._validation import as_frame, check_groups, check_number, shown
-from equirecourse.actions import ActionSet
-from equirecourse.audit._attributes import describe, holm
+from equirecourse._validation import as_frame, check_groups, check_number, refuse_masked, refuse_missing_groups, shown
+from equirecourse.actions import ActionSet, check_actions, check_norm
+from equirecourse.audit._attributes import corrected_p_values, describe
 from equirecourse.audit._contributions import shares_of_cost
 from equirecourse.audit._document import SCHEMA_VERSION, plain
-from equirecourse.audit._people import cheapest_changes, choose, ways_of
+from equirecourse.audit._people import (
+    cheapest_changes,
+    choose,
+    is_unknown,
+    notes_on_unknown,
+    outcomes,
+    people_table,
+    warn_of_missing,
+    ways_of,
+)
 from equirecourse.audit._result import RecourseAudit
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import RecourseFrame
@@ -92,6 +101,11 @@ def audit(
     RecourseAudit
         Verdicts, tables, people; ``to_html`` and ``to_json`` write it.
 
+    Warns
+    -----
+    NoRecourseWarning
+        If rejected people have no recourse, or theirs is unknown: they are in no mean, and every verdict counts them.
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
@@ -110,14 +124,18 @@ def audit(
     ['sex']
     """  # fmt: skip
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
-    view = open_model(model, favorable_label)
+    n_flipsets = int(check_number(n_flipsets, name="n_flipsets", low=0, integer=True))
+    check_number(k, name="k", low=1, integer=True)
+    check_norm(norm)
+    refuse_masked(X, name="X")
+    view = open_model(model, favorable_label, X)
     groups = _attributes(sensitive_features, intersections)
     inferred = actions is None
     if actions is None:
         names = set(groups.columns)
         columns = [str(name) for name in getattr(X, "columns", [])]
         actions = ActionSet.from_frame(X, immutable=[name for name in columns if name in names])
-    table = actions.table(X)
+    table = check_actions(actions).table(X)
     if len(groups) != len(table):
         raise ValueError(f"X has {len(table)} people and sensitive_features {len(groups)}; they must be as many.")
     for name in groups.columns:
@@ -144,10 +162,17 @@ def audit(
         before = table.iloc[measured[some]]
         moved = after.iloc[some].astype(before.dtypes.to_dict())
         shares[measured[some]] = shares_of_cost(actions, norm, before, moved)
-    counted = np.concatenate([np.flatnonzero(accepted), measured])
-    counted.sort()
-    frames = _frames(costs, accepted, counted, groups, confidence, n_boot, n_permutations, seed)
-    corrected = holm([frame.p_value for frame in frames.values()])
+    looked_for, unknown = np.zeros(len(table), dtype=bool), np.zeros(len(table), dtype=bool)
+    looked_for[measured], unknown[measured] = True, is_unknown(found)
+    frames = {
+        name: RecourseFrame(
+            costs=np.where(np.isnan(costs), 0.0, costs), rejected=~accepted, measured=looked_for, unknown=unknown,
+            sensitive_features=groups[[name]], confidence=confidence, n_boot=n_boot, n_permutations=n_permutations,
+            random_state=seed,
+        )
+        for name in groups.columns
+    }  # fmt: skip
+    corrected = corrected_p_values(frames)
     features = [feature.name for feature in actions]
     sections = [
         describe(name, frame, p, unit, groups[name], costs, shares, features, right)
@@ -161,6 +186,7 @@ def audit(
         notes = _notes(found, len(rejected), len(measured), ways, inferred)
         return dict(plain({"people": rows, "flipsets": ways, "notes": notes}))
 
+    counts = {"people": len(table), "rejected": len(rejected), "measured": len(measured), **outcomes(found)}
     summary = {
         "schema": "equirecourse-audit",
         "version": SCHEMA_VERSION,
@@ -175,14 +201,11 @@ def audit(
             "unit": unit, "norm": norm, "method": found.method, "confidence": confidence, "n_boot": n_boot,
             "n_permutations": n_permutations, "random_state": seed, "correction": "Holm",
         },
-        "counts": {
-            "people": len(table), "rejected": len(rejected), "measured": len(measured),
-            "without_recourse": int((found.status == "infeasible").sum()),
-            "unknown": int((found.status == "unknown").sum()), "exact": int((found.exact & found.rejected).sum()),
-        },
+        "counts": counts,
         "actions": {"features": [_feature(feature) for feature in actions], "notes": list(actions.notes)},
         "attributes": sections,
     }  # fmt: skip
+    warn_of_missing(counts)
     result = RecourseAudit(plain(summary), frames, found, costs, groups, cache(details))
     if len(table) <= _MANY_PEOPLE:
         _ = result.document  # now, while the model is what it was
@@ -190,8 +213,12 @@ def audit(
 
 
 def _attributes(sensitive_features: Any, intersections: bool) -> pd.DataFrame:
-    """Groups as text, a column per attribute; missing ones are a group of their own name."""
+    """Groups as text, a column per attribute."""
     frame = as_frame(sensitive_features)
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"sensitive_features has more than one column {twice!r}; give every column a name of its own.")
+    refuse_missing_groups(int(frame.isna().any(axis=1).sum()), len(frame))
     groups = pd.DataFrame({str(name): _as_text(frame[name]) for name in frame.columns}).reset_index(drop=True)
     if intersections and len(groups.columns) > 1:
         groups[" × ".join(groups.columns)] = groups.agg(", ".join, axis=1)
@@ -200,8 +227,8 @@ def _attributes(sensitive_features: Any, intersections: bool) -> pd.DataFrame:
 
 def _as_text(column: pd.Series) -> pd.Series:
     """Groups as text: each label is turned into words once, not once for each person."""
-    codes, labels = pd.factorize(column.astype(object), use_na_sentinel=True)
-    words = np.append(np.array([str(label) for label in labels], dtype=object), "missing")
+    codes, labels = pd.factorize(column.astype(object))
+    words = np.array([str(label) for label in labels], dtype=object)
     return pd.Series(words[codes], index=column.index, dtype=pd.Series(["text"]).dtype)
 
 
@@ -214,25 +241,6 @@ def _right(view: Any, table: pd.DataFrame, y: Any) -> NDArray[np.bool_]:
         known = shown(list(view.model.classes_))
         raise ValueError(f"y has the label {shown(unknown[0])}, which the model does not know: it has {known}.")
     return np.asarray(view.labels(table) == labels)
-
-
-def _frames(
-    costs: Array, accepted: Any, counted: Any, groups: pd.DataFrame, confidence: float, n_boot: int,
-    n_permutations: int, seed: int,
-) -> dict[str, RecourseFrame]:  # fmt: skip
-    filled = np.where(np.isnan(costs), 0.0, costs)
-    return {
-        name: RecourseFrame(
-            costs=filled[counted],
-            rejected=~accepted[counted],
-            sensitive_features=groups[[name]].iloc[counted],
-            confidence=confidence,
-            n_boot=n_boot,
-            n_permutations=n_permutations,
-            random_state=seed,
-        )
-        for name in groups.columns
-    }
 
 
 def _people(
@@ -252,7 +260,7 @@ def _people(
         status = "accepted" if accepted[i] else "not measured" if j is None else str(found.status[j])
         cost = 0.0 if accepted[i] else float("nan") if j is None else float(found.costs[j])
         exact = j is None or bool(found.exact[j])
-        rows.append([labels[i], *members[i], status, cost, exact, None if right is None else bool(right[i])])
+        rows.append([labels[i], members[i], status, cost, exact, None if right is None else bool(right[i])])
     sample = choose(measured[has], groups[groups.columns[0]], n_flipsets if has.any() else 0, seed)
     ways = {str(i): ways_of(view, table.iloc[[i]], actions, k, settings) for i in sample}
     for i, some in changes.items():
@@ -260,7 +268,7 @@ def _people(
             cost = float(found.costs[place[i]])
             ways[str(i)] = [{"cost": cost, "exact": bool(found.exact[place[i]]), "changes": some}]
     return (
-        {"columns": ["person", *groups.columns, "status", "cost", "exact", "right"], "rows": rows},
+        people_table(list(groups.columns), rows),
         {"sample": [int(i) for i in sample], "k": k, "by_person": ways},
     )
 
@@ -276,9 +284,7 @@ def _notes(found: Recourse, n_rejected: int, n_measured: int, ways: dict[str, An
     notes = list(found.notes)
     if n_measured < n_rejected:
         notes.append(f"{n_measured:,} of {n_rejected:,} rejected people were measured, drawn at random.")
-    unknown = int((found.status == "unknown").sum())
-    if unknown and found.method != "surrogate":
-        notes.append(f"The recourse of {unknown:,} people is unknown: time ran out, or a search found nothing.")
+    notes += notes_on_unknown(int(is_unknown(found).sum()))
     if inferred:
         notes.append(
             "What people can change was inferred from the data, which does not say what a person cannot change."

@@ -58,7 +58,7 @@ def compare(before: dict[str, Any], after: dict[str, Any], costs: tuple[Array, A
 
 
 def _gap(section: dict[str, Any]) -> dict[str, Any]:
-    names = ("gap", "interval", "noise_floor", "relative_gap", "p_value", "is_gap", "verdict")
+    names = ("gap", "interval", "noise_floor", "relative_gap", "p_value", "state", "verdict")
     rejected = {row["name"]: row["rejected"] for row in section["by_group"]}
     return {**{name: section[name] for name in names}, "rejected": rejected}
 

@@ -15,7 +15,7 @@ from equirecourse._files import write_beside
 
 __all__ = ["SCHEMA_VERSION", "from_plain", "plain", "read_audit", "schema", "write_json"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def plain(value: Any) -> Any:
@@ -60,9 +60,9 @@ def read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> import tempfile, pathlib
     >>> from equirecourse.audit import read_audit
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "audit.json"
-    >>> _ = path.write_text('{"schema": "equirecourse-audit", "version": 1}')
+    >>> _ = path.write_text('{"schema": "equirecourse-audit", "version": 2}')
     >>> read_audit(path)["version"]
-    1
+    2
     """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def schema() -> dict[str, Any]:
     --------
     >>> from equirecourse.audit import schema
     >>> schema()["properties"]["version"]
-    {'const': 1}
+    {'const': 2}
     """
     text = (resources.files("equirecourse.audit") / "schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._validation import shown
+from equirecourse._validation import refuse_missing_groups, shown
 from equirecourse.actions import ActionSet
 from equirecourse.audit._contributions import shares_of_cost
+from equirecourse.audit._people import is_unknown, outcomes
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import CostSummary
 from equirecourse.recourse import Recourse, View, find_recourse
@@ -23,6 +24,7 @@ __all__ = ["MOST_GROUPS", "PartSummary", "Question", "summarise"]
 
 MOST_GROUPS = 1000  # of an attribute: more are names of people, and memory would grow with them
 _MOST_NOTES = 20
+_NOBODY = dict.fromkeys(("with_recourse", "without_recourse", "unknown", "exact"), 0)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class PartSummary:
     Attributes
     ----------
     counts : mapping of str to int
-        People, rejected, right, without_recourse, unknown, exact.
+        People, rejected, right, with_recourse, without_recourse, unknown, exact.
     attributes : mapping of str to CostSummary
         Costs by group.
     method : str
@@ -124,13 +126,14 @@ def summarise(question: Question, part: pd.DataFrame) -> PartSummary:
     rejected = np.asarray(labels != question.view.favorable)
     right = _right(question, part, labels)
     costs, shares = np.zeros(n), np.zeros((n, len(question.actions)))
+    unknown = np.zeros(n, dtype=bool)
     found = None
     if rejected.any():
         asked = table.iloc[np.flatnonzero(rejected)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRecourseWarning)  # they are counted, in numbers that everybody sees
             found = find_recourse(question.view, asked, actions=question.actions, **question.settings)
-        costs[rejected] = found.costs
+        costs[rejected], unknown[rejected] = found.costs, is_unknown(found)
         shares[np.flatnonzero(rejected)[found.has_action]] = _shares(question, asked, found)
     totals = {"shares": shares, **({} if right is None else {"right": right.astype(float)})}
     return PartSummary(
@@ -138,12 +141,10 @@ def summarise(question: Question, part: pd.DataFrame) -> PartSummary:
             "people": n,
             "rejected": int(rejected.sum()),
             "right": 0 if right is None else int(right.sum()),
-            "without_recourse": 0 if found is None else int((found.status == "infeasible").sum()),
-            "unknown": 0 if found is None else int((found.status == "unknown").sum()),
-            "exact": 0 if found is None else int((found.exact & found.rejected).sum()),
+            **(_NOBODY if found is None else outcomes(found)),
         },
         attributes={
-            name: CostSummary.of(costs, rejected, codes, names, totals)
+            name: CostSummary.of(costs, rejected, codes, names, totals, unknown)
             for name, codes, names in _groups(question, part)
         },
         method=None if found is None else found.method,
@@ -180,9 +181,10 @@ def _groups(question: Question, part: pd.DataFrame) -> list[tuple[str, NDArray[n
     found = []
     for name in question.attributes:
         codes, values = pd.factorize(part[name], use_na_sentinel=True)
-        names = [*map(str, values), "missing"]
+        refuse_missing_groups(int((codes < 0).sum()), len(part))
+        names = [str(value) for value in values]
         _check_groups(name, names)
-        found.append((name, np.where(codes < 0, len(values), codes).astype(np.intp), names))
+        found.append((name, codes.astype(np.intp), names))
     if question.intersections and len(found) > 1:
         keys = pd.DataFrame({name: np.asarray(names, dtype=object)[codes] for name, codes, names in found})
         crossed, rows = pd.factorize(pd.MultiIndex.from_frame(keys))
@@ -190,13 +192,7 @@ def _groups(question: Question, part: pd.DataFrame) -> list[tuple[str, NDArray[n
         name = " × ".join(question.attributes)
         _check_groups(name, names)
         found.append((name, crossed.astype(np.intp), names))
-    # A name that nobody has must not become a group.
-    return [(name, *_used(codes, names)) for name, codes, names in found]
-
-
-def _used(codes: NDArray[np.intp], names: list[str]) -> tuple[NDArray[np.intp], list[str]]:
-    some, again = np.unique(codes, return_inverse=True)
-    return again, [names[code] for code in some]
+    return found
 
 
 def _check_groups(name: str, labels: Sequence[str]) -> None:

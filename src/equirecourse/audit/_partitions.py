@@ -66,6 +66,9 @@ def open_partitions(partitions: Any, rows: int) -> Source:
         partitions = [partitions]
     if isinstance(partitions, Iterable):
         if isinstance(partitions, list | tuple) and all(isinstance(part, str | os.PathLike) for part in partitions):
+            absent = [str(part) for part in partitions if not Path(part).exists()]
+            if absent:
+                raise ValueError(f"There is no file {absent[0]!r}.")
             return Parquet([str(part) for part in partitions], rows)
         return Frames(iter(partitions))
     raise ValueError(

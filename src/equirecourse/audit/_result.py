@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from equirecourse._files import write_beside
 from equirecourse.audit._compare import compare
 from equirecourse.audit._document import from_plain, plain, write_json
-from equirecourse.metrics import RecourseFrame
+from equirecourse.metrics import RecourseFrame, State
 from equirecourse.recourse import Recourse
 from equirecourse.report import render
 
@@ -69,12 +69,27 @@ class RecourseAudit:
 
     @property
     def largest_gap(self) -> float:
-        """The largest detectable gap of all attributes, 0 if there is none."""
-        return max((section["gap"] for section in self.summary["attributes"] if section["is_gap"]), default=0.0)
+        """The largest gap of all attributes whose verdict is a gap, 0 if there is none.
+
+        Infinite if the groups of an attribute differ in the share of the rejected who have no recourse at all: no cost
+        makes up for that.
+        """
+        gaps = [section for section in self.summary["attributes"] if section["state"] == State.GAP]
+        return max((float("inf") if section["gap_in_shares"] else section["gap"] for section in gaps), default=0.0)
+
+    @property
+    def cannot_tell(self) -> list[str]:
+        """Attributes of which nobody can tell whether there is a gap, or how large it is at most."""
+        unknown = self.summary["counts"]["unknown"] > 0
+        return [
+            section["name"]
+            for section in self.summary["attributes"]
+            if unknown or section["state"] == State.CANNOT_TELL
+        ]
 
     @property
     def by_group(self) -> pd.DataFrame:
-        """A row per attribute and group: people, rejected, without_recourse, mean, quantiles, accuracy."""
+        """A row per attribute and group: people, rejected, without_recourse, unknown, mean, quantiles, accuracy."""
         rows = []
         for section in self.summary["attributes"]:
             for row in section["by_group"]:
@@ -84,11 +99,13 @@ class RecourseAudit:
 
     @property
     def people(self) -> pd.DataFrame:
-        """A row per person: groups, decision, status, cost."""
+        """A row per person: the group of each attribute ("group_sex", ...), status, cost, exact, right."""
         table = self.document["people"]
-        frame = pd.DataFrame(table["rows"], columns=table["columns"])
+        frame = pd.DataFrame(table["rows"], columns=table["columns"]).set_index("person")
         frame["cost"] = [float("nan") if cost is None else float(cost) for cost in frame["cost"]]
-        return frame.set_index("person")
+        names = [f"group_{name}" for name in table["attributes"]]
+        groups = pd.DataFrame(frame.pop("groups").tolist(), columns=names, index=frame.index)
+        return pd.concat([groups, frame], axis=1)
 
     def compared_with(
         self, before: RecourseAudit, *, placebo: RecourseAudit | None = None, seed: int = 0
@@ -165,7 +182,7 @@ class RecourseAudit:
         return "\n".join([*sentences, "", self._table().to_string(float_format=lambda value: f"{value:.3g}")])
 
     def _table(self) -> pd.DataFrame:
-        columns = ["people", "rejected", "acceptance", "without_recourse", "mean", "median", "accuracy"]
+        columns = ["people", "rejected", "acceptance", "without_recourse", "unknown", "mean", "median", "accuracy"]
         return self.by_group[columns].dropna(axis=1, how="all")
 
     def _repr_html_(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._validation import check_number, shown
-from equirecourse.actions import ActionSet
-from equirecourse.audit._attributes import holm, verdict
+from equirecourse._validation import check_jobs, check_number, shown
+from equirecourse.actions import ActionSet, check_actions, check_norm
+from equirecourse.audit._attributes import corrected_p_values, extremes, judged
 from equirecourse.audit._document import SCHEMA_VERSION, plain
 from equirecourse.audit._part import PartSummary, Question, summarise
 from equirecourse.audit._partitions import as_pandas, chosen, open_partitions
+from equirecourse.audit._people import notes_on_unknown, people_table, warn_of_missing
 from equirecourse.audit._result import RecourseAudit
 from equirecourse.metrics import RELATIVE_ERROR, SummaryFrame
 from equirecourse.recourse import open_model
@@ -136,6 +137,11 @@ def audit_partitions(
     StreamedAudit
         Verdicts and tables; ``to_html`` and ``to_json`` write it.
 
+    Warns
+    -----
+    NoRecourseWarning
+        As :func:`audit` does.
+
     See Also
     --------
     audit : The same for people who fit into memory, with a table of them and their ways to a yes.
@@ -156,7 +162,13 @@ def audit_partitions(
     """
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
     rows = int(check_number(batch_size, name="batch_size", low=1, integer=True))
-    attributes = [sensitive_features] if isinstance(sensitive_features, str) else list(sensitive_features)
+    attributes = _names(sensitive_features, "sensitive_features")
+    if target is not None and not isinstance(target, str):
+        raise ValueError(f"target must be the name of a column, got {shown(target)}.")
+    check_norm(norm)
+    check_jobs(n_jobs)
+    if len(set(attributes)) < len(attributes):
+        raise ValueError(f"sensitive_features names a column twice: {shown(attributes)}; name each once.")
     source = open_partitions(partitions, rows)
     first = as_pandas(source.first())
     seen = _features(model, first, attributes, target, features)
@@ -164,8 +176,8 @@ def audit_partitions(
     inferred = actions is None
     if actions is None:
         actions = ActionSet.from_frame(first[seen], immutable=[name for name in seen if name in attributes])
-    pool = actions.table(first[seen].head(_BACKGROUND) if background is None else background)
-    view = open_model(model, favorable_label)
+    pool = check_actions(actions).table(first[seen].head(_BACKGROUND) if background is None else background)
+    view = open_model(model, favorable_label, first)
     settings = {"norm": norm, "method": method, "favorable_label": favorable_label, "time_limit": time_limit,
                 "background": pool, "random_state": seed}  # fmt: skip
     question = Question(view, actions, seen, target, attributes, intersections, settings)
@@ -177,9 +189,9 @@ def audit_partitions(
         for name, costs in summary.attributes.items()
     }
     unit = unit or ("standard deviations" if inferred else "units of cost")
-    corrected = holm([frame.p_value for frame in frames.values()])
+    corrected = corrected_p_values(frames)
     names = [feature.name for feature in actions]
-    counts = summary.counts
+    counts = {**summary.counts, "measured": summary.counts["rejected"]}
     document = {
         "schema": "equirecourse-audit",
         "version": SCHEMA_VERSION,
@@ -195,20 +207,27 @@ def audit_partitions(
             "n_permutations": n_permutations, "random_state": seed, "correction": "Holm",
             "partitions": n_parts, "relative_error": RELATIVE_ERROR,
         },
-        "counts": {
-            "people": counts["people"], "rejected": counts["rejected"], "measured": counts["rejected"],
-            "without_recourse": counts["without_recourse"], "unknown": counts["unknown"], "exact": counts["exact"],
-        },
+        "counts": {name: count for name, count in counts.items() if name != "right"},
         "actions": {"features": [_feature(feature) for feature in actions], "notes": list(actions.notes)},
         "attributes": [
             _section(name, frame, p, unit, names, target is not None)
             for (name, frame), p in zip(frames.items(), corrected, strict=True)
         ],
-        "people": {"columns": ["person", *summary.attributes, "status", "cost", "exact", "right"], "rows": []},
+        "people": people_table(list(summary.attributes), []),
         "flipsets": {"sample": [], "k": 0, "by_person": {}},
         "notes": _notes(summary, n_parts, inferred),
     }  # fmt: skip
+    warn_of_missing(counts)
     return StreamedAudit(plain(document), frames, sums=summary)
+
+
+def _names(given: Any, name: str) -> list[str]:
+    """One name of a column, or several of them."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be the name of a column or a list of names, got {shown(given)}.")
+    return [str(name) for name in given]
 
 
 def _features(
@@ -219,7 +238,7 @@ def _features(
         features = getattr(model, "feature_names_in_", None)
     if features is None:
         features = [name for name in first.columns if name not in attributes and name != target]
-    names = [str(name) for name in features]
+    names = _names(features, "features")
     if not names:
         raise ValueError(f"The partitions have no columns besides target and groups: {shown(list(first.columns))}.")
     chosen(first, names)
@@ -227,11 +246,11 @@ def _features(
 
 
 def _section(
-    name: str, frame: SummaryFrame, corrected: float, unit: str, features: list[str], labelled: bool
+    name: str, frame: SummaryFrame, corrected: tuple[float, float], unit: str, features: list[str], labelled: bool
 ) -> dict[str, Any]:
     """Everything about one attribute, as in the audit of people who fit into memory."""
     summary = frame.summary
-    is_gap, sentence = verdict(frame, corrected, unit)
+    headline = judged(frame, corrected, unit)
     section = frame.to_dict()
     parts = summary.totals["shares"] / np.maximum(summary.averaged, 1)[:, None]
     means = summary.means
@@ -245,12 +264,9 @@ def _section(
         row["contributions"] = {features[j]: float(parts[place, j]) for j in order}
     return {
         "name": name,
-        "is_gap": is_gap,
-        "verdict": sentence,
-        "p_corrected": corrected,
-        "furthest": summary.labels[far] if is_gap else None,
-        "nearest": summary.labels[near] if is_gap else None,
-        **{key: value for key, value in section.items() if key != "verdict"},
+        **section,
+        **headline,
+        **extremes(headline, summary.labels[far], summary.labels[near]),
         "contributions": [
             {"feature": features[j], "difference": float(parts[far, j] - parts[near, j])}
             for j in order
@@ -269,9 +285,7 @@ def _notes(summary: PartSummary, n_parts: int, inferred: bool) -> list[str]:
         else f"In {times:,} of the parts, first as follows: {words}"
         for words, times in summary.notes.values()
     ]  # fmt: skip
-    unknown = summary.counts["unknown"]
-    if unknown and summary.method != "surrogate":
-        notes.append(f"The recourse of {unknown:,} people is unknown: time ran out, or a search found nothing.")
+    notes += notes_on_unknown(summary.counts["unknown"])
     if inferred:
         notes.append(
             "What people can change was inferred from the first part of the data, which does not say what a person "

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from equirecourse._files import check_writable
 from equirecourse.audit import RecourseAudit, audit
 from equirecourse.cli import _options as options
-from equirecourse.cli._data import People, load_people
+from equirecourse.cli._data import CsvFormat, People, load_people
 from equirecourse.cli._models import load_model, logistic
 from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
@@ -34,6 +34,9 @@ def command(
     immutable: options.ImmutableOption = None,
     ignore: options.IgnoreOption = None,
     missing: options.MissingOption = options.Missing.impute,
+    sep: options.SepOption = ",",
+    encoding: options.EncodingOption = "utf-8",
+    na_values: options.NaValuesOption = None,
     test_size: options.TestSizeOption = 0.3,
     max_people: Annotated[
         int | None,
@@ -41,7 +44,9 @@ def command(
     ] = None,
     fail_above: Annotated[
         float | None,
-        typer.Option("--fail-above", min=0.0, help="Exit with 1 if a detectable gap is larger.", show_default=False),
+        typer.Option(
+            "--fail-above", min=0.0, help="Exit with 1 if a gap is larger, 3 if nobody can tell.", show_default=False
+        ),
     ] = None,
     html: options.HtmlOption = None,
     json: options.JsonOption = None,
@@ -54,7 +59,7 @@ def command(
 
     Without --model a logistic regression is fitted to some of the people and judged on the others. A folder or a glob
     of Parquet files is read a part at a time, and needs a model. Exit codes: 0 done, 1 a gap above --fail-above, 2 bad
-    usage or data.
+    usage or data, 3 nobody can tell whether there is a gap above --fail-above.
     """
     check_writable(html, json, inputs=(data, model, actions))
     if data is not None and is_folder(data):
@@ -71,7 +76,8 @@ def command(
         )  # fmt: skip
         _tell((), found, html, json, fail_above)
         return
-    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
+    csv = CsvFormat(sep, encoding, tuple(na_values or ()))
+    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
     if model is None:
         training, judged = split(people, test_size, seed)
         fitted = logistic(people.X, people.favorable, recourse_penalty=0.0).fit(training.X, training.y)
@@ -91,9 +97,16 @@ def _tell(
     """Print and write what was found."""
     show(notes, found)
     write_outputs(*audit_outputs(found, html, json))
-    if fail_above is not None and found.largest_gap > fail_above:
-        say(f"A detectable gap of {found.largest_gap:.3g} is above {fail_above:g}.")
+    if fail_above is None:
+        return
+    if found.largest_gap > fail_above:
+        infinite = np.isinf(found.largest_gap)
+        gap = "A difference in who has recourse at all" if infinite else f"A gap of {found.largest_gap:.3g}"
+        say(f"{gap} is above {fail_above:g}.")
         raise typer.Exit(1)
+    if found.cannot_tell:
+        say(f"Nobody can tell whether the gap of {', '.join(found.cannot_tell)} is above {fail_above:g}.")
+        raise typer.Exit(3)
 
 
 def split(people: People, test_size: float, seed: int) -> tuple[People, People]:
@@ -130,10 +143,10 @@ def show(notes: Sequence[str], found: RecourseAudit) -> None:
         for row in section["by_group"]:
             rows.append([
                 f"{section['name']} = {row['name']}", f"{row['people']:,}", f"{row['rejected']:,}",
-                _percent(row["without_recourse"]), _number(row["mean"]), _number(row["median"]),
-                _percent(row["accuracy"]),
+                _percent(row["without_recourse"]), _percent(row["unknown"]), _number(row["mean"]),
+                _number(row["median"]), _percent(row["accuracy"]),
             ])  # fmt: skip
-    table(["group", "people", "rejected", "no way to a yes", "mean cost", "median", "accuracy"], rows)
+    table(["group", "people", "rejected", "no way to a yes", "unknown", "mean cost", "median", "accuracy"], rows)
     for note in found.document["notes"]:
         say(note)
 

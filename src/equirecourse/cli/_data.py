@@ -16,7 +16,7 @@ from equirecourse.actions import ActionSet
 from equirecourse.actions._words import closest
 from equirecourse.datasets import fetch_givemecredit, fetch_propublica, load_credit, load_german
 
-__all__ = ["LOADERS", "People", "load_people", "read_actions"]
+__all__ = ["LOADERS", "CsvFormat", "People", "load_people", "read_actions"]
 
 LOADERS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "credit": (load_credit, ["sex"]),
@@ -24,6 +24,33 @@ LOADERS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "givemecredit": (fetch_givemecredit, ["age_group"]),
     "propublica": (fetch_propublica, ["african_american"]),
 }
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV is written.
+
+    Attributes
+    ----------
+    sep : str
+        What separates its columns.
+    encoding : str
+        Of its text.
+    na_values : tuple of str
+        What means missing, beside what pandas knows.
+    """
+
+    sep: str = ","
+    encoding: str = "utf-8"
+    na_values: tuple[str, ...] = ()
+
+    def hint(self, table: pd.DataFrame) -> str:
+        """What is probably wrong with a table of one column: another separator."""
+        name = str(table.columns[0])
+        others = [sep for sep in (";", "\t", "|", ",") if sep in name and sep != self.sep]
+        if len(table.columns) > 1 or not others:
+            return ""
+        return f"its columns seem to be separated by {others[0]!r}, so read it with --sep {others[0]!r}."
 
 
 @dataclass(frozen=True)
@@ -55,14 +82,18 @@ def load_people(
     immutable: list[str] | None,
     ignore: list[str] | None,
     missing: str,
+    csv: CsvFormat | None = None,
 ) -> People:
     """Read people as the options say; one sentence if they contradict each other or the file."""
+    twice = [name for place, name in enumerate(group or []) if name in (group or [])[:place]]
+    if twice:
+        raise ValueError(f"--group {twice[0]!r} is given twice; once is enough.")
     if data is not None and dataset is not None:
         raise ValueError("--data and --dataset are two sources of people; give one of them.")
     if data is None:
         people = _known(dataset or "credit", target, group, favorable)
     else:
-        people = _file(data, target, group, favorable)
+        people = _file(data, target, group, favorable, csv or CsvFormat())
     unknown = [name for name in ignore or [] if name not in people.X.columns]
     if unknown:
         raise ValueError(f"--ignore {unknown[0]!r} is not a feature; {_nearest(unknown[0], people.X)}")
@@ -91,13 +122,14 @@ def _known(name: str, target: str | None, group: list[str] | None, favorable: st
     )
 
 
-def _file(path: Path, target: str | None, group: list[str] | None, favorable: str | None) -> People:
+def _file(path: Path, target: str | None, group: list[str] | None, favorable: str | None, csv: CsvFormat) -> People:
     if target is None or not group:
         raise ValueError("--data needs --target COLUMN and at least one --group COLUMN.")
-    table = _read(path)
+    table = _read(path, csv)
     for option, column in [("--target", target), *(("--group", name) for name in group)]:
         if column not in table.columns:
-            raise ValueError(f"{path.name} has no column {column!r} ({option}); {_nearest(column, table)}")
+            hint = csv.hint(table) or _nearest(column, table)
+            raise ValueError(f"{path.name} has no column {column!r} ({option}); {hint}")
     if target in group:
         raise ValueError(f"{target!r} is the target and cannot be a group as well.")
     known = table[[target, *group]].notna().all(axis=1)
@@ -123,20 +155,40 @@ def _nearest(name: str, table: pd.DataFrame) -> str:
     return closest(name, [str(column) for column in table.columns])
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path, csv: CsvFormat) -> pd.DataFrame:
     if not path.is_file():
         raise ValueError(f"There is no file {str(path)!r}.")
+    is_csv = path.suffix.lower() not in (".parquet", ".pq")
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            table = pd.read_parquet(path)
+        if is_csv:
+            table, names = _read_csv(path, csv)
         else:
-            table = pd.read_csv(path, index_col=False)
+            table = pd.read_parquet(path)
+            names = [str(column) for column in table.columns]
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path.name} is not written in {csv.encoding} (byte {error.start:,}); say what it is in with --encoding, "
+            "such as latin-1 or cp1252."
+        ) from None
     except Exception as error:
         first = " ".join(str(error).split())
-        raise ValueError(f"{path.name} cannot be read as {path.suffix.lstrip('.').upper() or 'CSV'}: {first}") from None
+        way_out = "; --sep, --encoding and --na-values say how it is written" if is_csv else ""
+        kind = "CSV" if is_csv else "Parquet"
+        raise ValueError(f"{path.name} cannot be read as {kind}: {first.rstrip('.')}{way_out}.") from None
     if len(table) == 0:
         raise ValueError(f"{path.name} has no rows.")
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ValueError(f"{path.name} has more than one column {twice[0]!r}; give every column a name of its own.")
     return table.set_axis([str(column) for column in table.columns], axis=1)
+
+
+def _read_csv(path: Path, csv: CsvFormat) -> tuple[pd.DataFrame, list[str]]:
+    """A CSV, and its names as written: pandas calls the second of two equal ones "income.1"."""
+    form: Any = {"sep": csv.sep, "encoding": csv.encoding, "index_col": False}
+    table: pd.DataFrame = pd.read_csv(path, na_values=list(csv.na_values), **form)
+    first: pd.DataFrame = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **form)
+    return table, [name for name in first.iloc[0] if name]
 
 
 def _outcome(column: pd.Series, favorable: str | None) -> tuple[NDArray[Any], Any]:

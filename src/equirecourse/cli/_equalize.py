@@ -14,7 +14,7 @@ from equirecourse._files import check_writable
 from equirecourse.audit import RecourseAudit
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import audit_outputs, audit_people, split
-from equirecourse.cli._data import load_people
+from equirecourse.cli._data import CsvFormat, load_people
 from equirecourse.cli._models import logistic, save_model
 from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
@@ -33,6 +33,9 @@ def command(
     immutable: options.ImmutableOption = None,
     ignore: options.IgnoreOption = None,
     missing: options.MissingOption = options.Missing.impute,
+    sep: options.SepOption = ",",
+    encoding: options.EncodingOption = "utf-8",
+    na_values: options.NaValuesOption = None,
     test_size: options.TestSizeOption = 0.3,
     budget: Annotated[
         float, typer.Option("--budget", min=0.0, max=1.0, help="Accuracy that equality may cost; 0.01 is one point.")
@@ -54,7 +57,8 @@ def command(
     training people.
     """
     check_writable(html, json, save, inputs=(data, actions))
-    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
+    csv = CsvFormat(sep, encoding, tuple(na_values or ()))
+    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
     training, judged = split(people, test_size, seed)
     say(f"Fitted to {len(training.y):,} people, judged on {len(judged.y):,} others.")
     for note in people.notes:

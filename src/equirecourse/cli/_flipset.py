@@ -10,7 +10,7 @@ import typer
 from equirecourse._files import check_writable, write_beside
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import split
-from equirecourse.cli._data import load_people
+from equirecourse.cli._data import CsvFormat, load_people
 from equirecourse.cli._models import load_model, logistic
 from equirecourse.cli._show import say, table
 from equirecourse.flipsets import flipsets
@@ -31,6 +31,9 @@ def command(
     immutable: options.ImmutableOption = None,
     ignore: options.IgnoreOption = None,
     missing: options.MissingOption = options.Missing.impute,
+    sep: options.SepOption = ",",
+    encoding: options.EncodingOption = "utf-8",
+    na_values: options.NaValuesOption = None,
     test_size: options.TestSizeOption = 0.3,
     ways: Annotated[int, typer.Option("--ways", min=1, help="How many ways to a yes, at most.")] = 3,
     json: options.JsonOption = None,
@@ -41,7 +44,8 @@ def command(
     Example: equirecourse flipset --dataset german --person 4
     """
     check_writable(json, inputs=(data, model, actions))
-    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value)
+    csv = CsvFormat(sep, encoding, tuple(na_values or ()))
+    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
     labels = [str(label) for label in people.X.index]
     if person not in labels:
         raise ValueError(f"There is no person {person!r}; rows go from {labels[0]} to {labels[-1]}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ __all__ = [
     "ActionsOption",
     "DataOption",
     "DatasetOption",
+    "EncodingOption",
     "FavorableOption",
     "GroupOption",
     "HtmlOption",
@@ -22,7 +24,9 @@ __all__ = [
     "Missing",
     "MissingOption",
     "ModelOption",
+    "NaValuesOption",
     "SeedOption",
+    "SepOption",
     "TargetOption",
     "TestSizeOption",
     "TrustOption",
@@ -34,6 +38,27 @@ class Missing(StrEnum):
 
     impute = "impute"
     drop = "drop"
+
+
+def _jobs(jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise ValueError("--jobs 0 would be nobody at work; give a number of processes, or -1 for one per processor.")
+    return jobs
+
+
+def _one_character(sep: str) -> str:
+    found = "\t" if sep == "\\t" else sep
+    if len(found) != 1:
+        raise ValueError(f"--sep {sep!r} must be one character, such as ';', or '\\t' for a tab.")
+    return found
+
+
+def _encoding(encoding: str) -> str:
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(f"--encoding {encoding!r} is unknown to Python; try utf-8, latin-1 or cp1252.") from None
+    return encoding
 
 
 DataOption = Annotated[
@@ -90,7 +115,30 @@ HtmlOption = Annotated[Path | None, typer.Option("--html", help="Write the repor
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write all numbers here.", show_default=False)]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of everything that is drawn.")]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", help="Parallel processes. [default: one]", show_default=False)
+    int | None,
+    typer.Option(
+        "--jobs",
+        callback=_jobs,
+        help="Parallel processes; -1 is one per processor. [default: one]",
+        show_default=False,
+    ),
+]
+SepOption = Annotated[
+    str,
+    typer.Option(
+        "--sep", callback=_one_character, help="What separates the columns of a CSV: ';', or '\\t' for a tab."
+    ),
+]
+EncodingOption = Annotated[
+    str, typer.Option("--encoding", callback=_encoding, help="Of a CSV: utf-8, latin-1, cp1252 and the like.")
+]
+NaValuesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--na-values",
+        help="Text of a CSV that means missing, beside the empty one; may be given several times.",
+        show_default=False,
+    ),
 ]
 TestSizeOption = Annotated[
     float,

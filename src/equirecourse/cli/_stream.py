@@ -53,6 +53,8 @@ def audit_folder(
     """
     if target is None or not group:
         raise ValueError("--data needs --target COLUMN and at least one --group COLUMN.")
+    if len(set(group)) < len(group):
+        raise ValueError(f"--group is given twice for a column of {shown(list(group))}; once is enough.")
     # Columns of the first rows are those of all.
     first = open_partitions(data, _ROWS).first()
     features = [str(name) for name in getattr(model, "feature_names_in_", ())] or [

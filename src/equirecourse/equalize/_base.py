@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,17 +17,36 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from equirecourse._validation import Groups, check_finite, check_groups, check_labels, favorable_index, split_features
+from equirecourse._validation import (
+    Groups,
+    check_finite,
+    check_groups,
+    check_labels,
+    favorable_index,
+    refuse_masked,
+    split_features,
+)
 from equirecourse.equalize._contrasts import Contrasts
 from equirecourse.equalize._head_start import head_start
 from equirecourse.equalize._penalty import fit_bound, fit_penalty
 from equirecourse.equalize._plain_state import PlainState
 from equirecourse.equalize._problem import FitData, Problem
-from equirecourse.equalize._rounds import Round, RoundFit, Rounds, Setting, check_plain, look, run_rounds
+from equirecourse.equalize._rounds import (
+    Round,
+    RoundFit,
+    Rounds,
+    Setting,
+    check_plain,
+    doubted_if_constant,
+    look,
+    run_rounds,
+)
 
 __all__ = ["EqualRecourseEstimator"]
 
 Array = NDArray[np.float64]
+
+_AT_BOUNDARY = 1e-5  # of a score: above the rounding errors of single precision, in which large kernels are solved
 
 
 class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -211,6 +231,8 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Features and labels to fit to, as arrays."""
+        refuse_masked(X, name="X")
+        refuse_masked(y, name="y")
         # Missing values get one sentence of ours, with the feature and the way out, instead of scikit-learn's four.
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, **self._accepted())
         check_finite(X, getattr(self, "feature_names_in_", None))
@@ -218,6 +240,7 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
 
     def _check_people(self, X: Any) -> Any:
         """Features of people to judge, as an array."""
+        refuse_masked(X, name="X")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False, **self._accepted())
         check_finite(X, getattr(self, "feature_names_in_", None))
         return X
@@ -279,7 +302,7 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         def satisfied(one: Round) -> bool:
             return self.recourse_penalty == 0 or (bound is not None and bound > 0 and one.gap <= bound)
 
-        return run_rounds(
+        rounds = run_rounds(
             fit_contrasts,
             setting,
             max_rounds=self.max_rounds,
@@ -290,6 +313,7 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
             # The paper's loop begins with the plain model, and ends with its last round.
             begin=partial(head_start, problem, self._setting, 0 if self.on_cycle == "last" else self.max_rounds),
         )
+        return doubted_if_constant(rounds)
 
     def _fit_under_penalty(self, problem: Problem, contrasts: Contrasts, tol: float) -> Any:
         """The member of the family of fits over κ that the parameters ask for; ``tol`` is that of log₁₀ κ."""
@@ -310,9 +334,40 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
     def _store_common(self, data: FitData, rounds: Rounds | None) -> None:
         self.classes_ = data.classes
         self.favorable_label_ = data.classes[1] if data.sign > 0 else data.classes[0]
+        if rounds is not None:
+            rounds = self._as_predicted(data, rounds)
         self.rounds_ = rounds.frame if rounds is not None else pd.DataFrame()
         self.converged_ = rounds.converged if rounds is not None else True
         self.ending_ = rounds.ending if rounds is not None else "nothing to balance"
+
+    def _as_predicted(self, data: FitData, rounds: Rounds) -> Rounds:
+        """The rounds with the chosen one's people at the boundary decided as ``predict`` decides.
+
+        A person on the boundary has a score of zero but for rounding errors, and those of the solver are not those of
+        the finished model.
+        """
+        chosen = rounds.chosen
+        near = np.flatnonzero(np.abs(chosen.fit.scores) <= _AT_BOUNDARY)
+        rejected = chosen.rejected.copy()
+        if len(near) and self._is_fitted_to_features():
+            rejected[near] = (self._scores(data.X[near]) > 0) != (data.sign > 0)
+        if np.array_equal(rejected, chosen.rejected):
+            return rounds
+        place = next(i for i, one in enumerate(rounds.history) if one is chosen)
+        last = rounds.history[place - 1] if place else None
+        again = look(
+            self._setting(data), chosen.number, chosen.kind, chosen.fit, chosen.built_on, last, rejected=rejected
+        )
+        history = (*rounds.history[:place], again, *rounds.history[place + 1 :])
+        return replace(rounds, history=history, chosen=again)
+
+    @abstractmethod
+    def _scores(self, X: Any) -> Array:
+        """Signed score of people whose features have been checked."""
+
+    def _is_fitted_to_features(self) -> bool:
+        """Whether the data of a fit are people as ``predict`` takes them."""
+        return True
 
     @abstractmethod
     def decision_function(self, X: Any) -> Array:

@@ -11,17 +11,18 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import indexable
 
-from equirecourse._validation import as_frame, check_groups
+from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
 from equirecourse.equalize._base import EqualRecourseEstimator
 from equirecourse.equalize._held_out_folds import (
     check_groups_of_folds,
     fit_fold,
     quietly,
+    split_rows,
     summarise,
     warn_of_undefined,
 )
@@ -179,6 +180,12 @@ def recourse_frontier(
     >>> bool(frontier.table["gap"][1] < frontier.table["gap"][0] / 2)
     True
     """
+    check_jobs(n_jobs)
+    check_number(int(verbose) if isinstance(verbose, bool) else verbose, name="verbose", low=0, integer=True)
+    for name, given in {"X": X, "y": y}.items():
+        refuse_masked(given, name=name)
+    if np.ndim(y) != 1:
+        raise ValueError(f"y must hold one label per person, got {shown(y)}.")
     X, y = indexable(X, y)
     y = np.asarray(y)
     groups = check_groups(sensitive_features, len(y), at_least=2)
@@ -191,7 +198,7 @@ def recourse_frontier(
     else:
         settings = list(ParameterGrid(param_grid))
     settings = [plain, *settings]
-    splits = list(check_cv(cv, y, classifier=True).split(X, y))
+    splits = split_rows(cv, X, y, stratified=True)
     check_groups_of_folds(splits, groups)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     lots = _share_work(settings, prefix)

@@ -13,17 +13,34 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from equirecourse._validation import Groups
+from equirecourse._validation import Groups, shown
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 from equirecourse.metrics import RecourseFrame
 from equirecourse.recourse._boundary import costs_of_scores
 
-__all__ = ["check_groups_of_folds", "fit_fold", "quietly", "summarise", "warn_of_undefined"]
+__all__ = ["check_groups_of_folds", "fit_fold", "quietly", "split_rows", "summarise", "warn_of_undefined"]
 
 Array = NDArray[np.float64]
+
+
+def split_rows(
+    cv: Any, X: Any, y: NDArray[Any], *, stratified: bool
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows to fit to and rows to judge, one pair per fold."""
+    wanted = f"cv must be a number of folds, a splitter or pairs of training and held-out rows, got {shown(cv)}."
+    try:
+        splits = [
+            (np.asarray(train), np.asarray(test)) for train, test in check_cv(cv, y, classifier=stratified).split(X, y)
+        ]
+    except TypeError:  # pairs that are no pairs
+        raise ValueError(wanted) from None
+    if not splits or any(rows.ndim != 1 or rows.dtype.kind not in "iub" for split in splits for rows in split):
+        raise ValueError(wanted)
+    return splits
 
 
 def check_groups_of_folds(splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]], groups: Groups) -> None:

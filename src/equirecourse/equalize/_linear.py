@@ -250,7 +250,9 @@ class EqualRecourseLinear(EqualRecourseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        X = self._check_people(X)
+        return self._scores(self._check_people(X))
+
+    def _scores(self, X: Any) -> Array:
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     @available_if(_learner_has("predict_proba"))

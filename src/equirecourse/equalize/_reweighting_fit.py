@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from equirecourse.equalize._group_weights import GroupLearner, Trial, search
+from equirecourse.equalize._held_out_folds import split_rows
 from equirecourse.equalize._out_of_fold import Fold, Measured, Meter, measure
 from equirecourse.equalize._point_weights import point_weights
 from equirecourse.equalize._weighted import fit_weighted, reseeded
@@ -75,7 +76,7 @@ class Reweighting:
         with warnings.catch_warnings():
             # A group with fewer members than folds: what it lacks is said below, in our words.
             warnings.filterwarnings("ignore", message="The least populated class")
-            splits = list(check_cv(folds).split(self.everybody, strata))
+            splits = split_rows(folds, self.everybody, strata, stratified=False)
         rng = np.random.default_rng(owner.random_state)
         self.folds = [Fold(train, rng.permutation(test)) for train, test in splits]
         self.models = [learner.plain(fold.train) for fold in self.folds]

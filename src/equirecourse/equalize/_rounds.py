@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ __all__ = [
     "Rounds",
     "Setting",
     "check_plain",
+    "doubted_if_constant",
     "hardly_anybody",
     "look",
     "run_rounds",
@@ -37,6 +38,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 MANY_PEOPLE = 100_000
+_VANISHED = 1e-6  # share of the plain model's range of scores below which scores are a constant, but for the solver
 _SETTLED = 1e-3  # share of many people whose decisions may still change once the gap is zero
 
 
@@ -120,10 +122,17 @@ class Setting:
 
 
 def look(
-    setting: Setting, number: int, kind: str, fit: RoundFit, built_on: Contrasts | None, last: Round | None
+    setting: Setting,
+    number: int,
+    kind: str,
+    fit: RoundFit,
+    built_on: Contrasts | None,
+    last: Round | None,
+    rejected: NDArray[np.bool_] | None = None,
 ) -> Round:
-    """Describe a fit: whom it rejects, and the differences among those."""
-    rejected = fit.scores <= 0 if setting.ties_rejected else fit.scores < 0
+    """Describe a fit: whom it rejects (by its scores, unless that is known), and the differences among those."""
+    if rejected is None:
+        rejected = fit.scores <= 0 if setting.ties_rejected else fit.scores < 0
     weight = setting.sample_weight
     norm = fit.norm if fit.norm > 0 else np.nan
     distances = np.where(rejected, -fit.balance_scores / norm, 0.0)
@@ -259,6 +268,21 @@ def run_rounds(
         return Rounds(tuple(history), chosen, True, f"round {chosen.number} keeps to the bound ({ending})")
     _warn_of_no_end(ending, chosen, "the one with the smallest gap relative to the mean distance")
     return Rounds(tuple(history), chosen, False, ending)
+
+
+def doubted_if_constant(rounds: Rounds) -> Rounds:
+    """The rounds, not converged if the chosen model says the same to everybody: a gap of nobody is no equality."""
+    plain, chosen = rounds.history[0].fit, rounds.chosen.fit
+    if chosen is plain or np.ptp(chosen.scores) > _VANISHED * np.ptp(plain.scores):
+        return rounds
+    ending = "no direction is left in which the groups are balanced"
+    warnings.warn(
+        f"The balanced model is a constant: {ending} ({len(rounds.history[0].own)} differences are to vanish), so it "
+        "says the same to everybody. Use a finite recourse_penalty, fewer bins (n_bins), or more features.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return replace(rounds, converged=False, ending=ending)
 
 
 def _warn_of_no_end(ending: str, kept: Round, why: str) -> None:

@@ -393,7 +393,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        X = self._check_people(X)
+        return self._scores(self._check_people(X))
+
+    def _scores(self, X: Any) -> Array:
         if self.kernel == "linear":
             return np.asarray(X @ self.coef_[0] + self.intercept_[0])
         if hasattr(self, "_feature_coef"):
@@ -401,6 +403,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         if self.kernel == "precomputed":
             return np.asarray(X[:, self.support_] @ self.dual_coef_[0] + self.intercept_[0])
         return np.asarray(self._sums_over_support(X) + self.intercept_[0])
+
+    def _is_fitted_to_features(self) -> bool:
+        return self.approximation is None  # else to the features of the approximate kernel
 
     def _sums_over_support(self, X: Any) -> Array:
         """The kernel expansion, some people at a time: the matrix of all of them need not fit into memory."""

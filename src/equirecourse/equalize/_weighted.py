@@ -13,6 +13,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter
 
+from equirecourse._validation import refuse_masked
+
 __all__ = [
     "check_people",
     "check_takes_weights",
@@ -27,6 +29,8 @@ Array = NDArray[np.float64]
 
 def check_people(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """People whose rows can be picked, whatever kind of table they are, and as many labels."""
+    refuse_masked(X, name="X")
+    refuse_masked(y, name="y")
     (X,) = indexable(X)
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from equirecourse._validation import check_number, shown
-from equirecourse.actions import ActionSet, total_cost
+from equirecourse.actions import ActionSet, check_actions, total_cost
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.flipsets._changes import changes_of
 from equirecourse.flipsets._flipset import Flipset, Flipsets
@@ -76,12 +76,14 @@ def flipsets(
     Lower month from 48 to 37.
     """
     count = int(check_number(k, name="k", low=1, integer=True))
-    person = _one_row(x, actions)
+    check_actions(actions)
+    given = _as_rows(x)
+    person = _one_row(given, actions)
     settings = {
         "norm": norm, "method": method, "favorable_label": favorable_label, "time_limit": time_limit,
         "random_state": random_state, "background": person if background is None else background,
     }  # fmt: skip
-    view = open_model(model, favorable_label)
+    view = open_model(model, favorable_label, given)
     ways: list[Flipset] = []
     ties = itertools.count()
     nothing = frozenset[str]()
@@ -119,13 +121,18 @@ def flipsets(
     )
 
 
-def _one_row(x: Any, actions: ActionSet) -> pd.DataFrame:
+def _as_rows(x: Any) -> Any:
+    """One person as a table of one row: named values as a frame, others as an array."""
     if isinstance(x, pd.Series):
-        x = pd.DataFrame({name: [value] for name, value in x.items()}, index=[x.name])
-    elif isinstance(x, Mapping):
-        x = pd.DataFrame({name: [value] for name, value in x.items()})
-    elif isinstance(x, list | tuple | np.ndarray) and np.ndim(x) == 1:
-        x = np.asarray(x)[None, :]
+        return pd.DataFrame({name: [value] for name, value in x.items()}, index=[x.name])
+    if isinstance(x, Mapping):
+        return pd.DataFrame({name: [value] for name, value in x.items()})
+    if isinstance(x, list | tuple | np.ndarray) and np.ndim(x) == 1:
+        return np.asarray(x)[None, :]
+    return x
+
+
+def _one_row(x: Any, actions: ActionSet) -> pd.DataFrame:
     table = actions.table(x)
     if len(table) != 1:
         raise ValueError(f"flipsets are for one person, got {len(table)} rows, {shown(x)}; pass one of them.")

@@ -29,13 +29,16 @@ from equirecourse.metrics._gap import recourse_gap, rejection_weighted_gap
 from equirecourse.metrics._inference import Interval
 from equirecourse.metrics._summary import CostSummary
 from equirecourse.metrics._summary_frame import SummaryFrame
+from equirecourse.metrics._verdict import State, Verdict
 
 __all__ = [
     "RELATIVE_ERROR",
     "CostSummary",
     "Interval",
     "RecourseFrame",
+    "State",
     "SummaryFrame",
+    "Verdict",
     "burden_cost",
     "distribution_distances",
     "improvability_score",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from equirecourse._validation import check_generator, check_number
+from equirecourse._validation import check_generator, check_number, shown
 from equirecourse.metrics import _text
 from equirecourse.metrics._distribution import distances
 from equirecourse.metrics._gap import Method, check_method, largest_difference, smallest_ratio
@@ -21,17 +21,15 @@ from equirecourse.metrics._inference import (
     p_value,
     percentile_interval,
     permuted_gaps,
+    share_p_value,
 )
-from equirecourse.metrics._rejected import Costs, mean_cost, quantile_cost, split_rejected
+from equirecourse.metrics._rejected import Costs, mean_cost, quantile_cost, shares, split_rejected
+from equirecourse.metrics._verdict import Verdict, judge
 
 __all__ = ["RecourseFrame"]
 
-_NOT_COMPARED = (
-    "people",
-    "rejected",
-    "mean_low",
-    "mean_high",
-)  # columns that difference() and ratio() leave out
+# Columns that difference() and ratio() leave out.
+_NOT_COMPARED = ("people", "rejected", "measured", "unknown", "mean_low", "mean_high")
 _UNDEFINED = Interval(float("nan"), float("nan"))
 
 
@@ -59,6 +57,11 @@ class RecourseFrame:
         Group of each person. Several columns are crossed, and the index has one level for each.
     rejected : array-like of bool of shape (n_people,), optional
         Who was predicted unfavourable; people with a positive cost unless given.
+    unknown : array-like of bool of shape (n_people,), optional
+        Whose infinite cost says that no action was found, without proof that there is none. They are in no mean, they
+        are at infinity in quantiles, and no verdict ignores them. Nobody unless given.
+    measured : array-like of bool of shape (n_people,), optional
+        Whose recourse was looked for, if that was a sample of the rejected drawn at random; all of them unless given.
     no_recourse_cost : float, optional
         A finite cost that stands for people without recourse in every number. Without it means are over the
         others, quantiles place them at infinity, and :attr:`verdict` says how many they are.
@@ -103,6 +106,8 @@ class RecourseFrame:
         costs: Any,
         sensitive_features: Any,
         rejected: Any = None,
+        unknown: Any = None,
+        measured: Any = None,
         no_recourse_cost: float | None = None,
         quantiles: Sequence[float] = (0.1, 0.25, 0.75, 0.9),
         n_boot: int = 1000,
@@ -113,14 +118,21 @@ class RecourseFrame:
         self._configure(quantiles, n_boot, n_permutations, confidence, random_state)
         self.no_recourse_cost = no_recourse_cost
         self._people = split_rejected(
-            costs, sensitive_features=sensitive_features, rejected=rejected, no_recourse_cost=no_recourse_cost
+            costs,
+            sensitive_features=sensitive_features,
+            rejected=rejected,
+            unknown=unknown,
+            measured=measured,
+            no_recourse_cost=no_recourse_cost,
         )
         self._people.warn_undefined()
 
     def _configure(
-        self, quantiles: Sequence[float], n_boot: int, n_permutations: int, confidence: float, random_state: Any
+        self, quantiles: Any, n_boot: int, n_permutations: int, confidence: float, random_state: Any
     ) -> None:
         """Check how the numbers are to be computed."""
+        if isinstance(quantiles, str) or not isinstance(quantiles, Iterable):
+            raise ValueError(f"quantiles must be a list of levels from 0 to 1, got {shown(quantiles)}.")
         self.quantiles = tuple(check_number(q, name="each of quantiles", low=0, high=1) for q in quantiles)
         self.n_boot = int(check_number(n_boot, name="n_boot", low=1, integer=True))
         self.n_permutations = int(check_number(n_permutations, name="n_permutations", low=1, integer=True))
@@ -133,40 +145,27 @@ class RecourseFrame:
                 f"gap would ever be detected; use at least {math.ceil(round(1 / self._level, 9)) - 1}."
             )
         # Seeds drawn now, so that it does not matter which attribute is asked for first.
-        self._seeds = check_generator(random_state).integers(2**63, size=3)
+        self._seeds = check_generator(random_state).integers(2**63, size=4)
 
     @property
     def _level(self) -> float:
         """The level of the test, 1 - confidence without its rounding error."""
         return round(1 - self.confidence, 12)
 
-    def _columns(self, costs: Costs, people: int, without_recourse: int) -> dict[str, float]:
+    def _columns(self, costs: Costs, counts: dict[str, int]) -> dict[str, float]:
         """One row of the table, without its intervals."""
-        n = len(costs)
-        row = {
-            "people": people,
-            "rejected": n,
-            "acceptance": 1 - n / people,
-            "without_recourse": without_recourse / n if n else float("nan"),
-            "mean": mean_cost(costs),
-            "median": quantile_cost(costs, 0.5),
-        }
+        row = {**shares(counts), "mean": mean_cost(costs), "median": quantile_cost(costs, 0.5)}
         return row | {f"q{100 * level:g}": quantile_cost(costs, level) for level in self.quantiles}
 
     @cached_property
     def _points(self) -> pd.DataFrame:
         groups = self._people
-        rows = zip(groups.costs, groups.people, groups.without_recourse, strict=True)
-        table = [self._columns(costs, int(people), int(without)) for costs, people, without in rows]
-        return pd.DataFrame(table, index=groups.groups.index)
+        rows = [self._columns(costs, groups.counts(k)) for k, costs in enumerate(groups.costs)]
+        return pd.DataFrame(rows, index=groups.groups.index)
 
     @cached_property
     def _overall_points(self) -> pd.Series[float]:
-        groups = self._people
-        return pd.Series(
-            self._columns(groups.pooled, int(groups.people.sum()), int(groups.without_recourse.sum())),
-            dtype=float,
-        )
+        return pd.Series(self._columns(self._people.pooled, self._people.counts()), dtype=float)
 
     @cached_property
     def _draws(self) -> Costs:
@@ -197,11 +196,12 @@ class RecourseFrame:
 
     @property
     def by_group(self) -> pd.DataFrame:
-        """One row per group: people, rejected, acceptance, without_recourse, mean, its interval, quantiles.
+        """One row per group: counts, shares, the mean, its interval, quantiles.
 
-        ``acceptance`` is a share of the people, ``without_recourse`` a share of the rejected. ``mean_low``
-        and ``mean_high`` are the bootstrap interval of the mean, NaN for a group with fewer than two costs
-        to average.
+        ``people``, ``rejected`` and ``measured`` are counts. ``acceptance`` is a share of the people;
+        ``without_recourse`` and ``unknown`` are shares of the measured, who are all of the rejected unless a sample was
+        drawn. ``mean_low`` and ``mean_high`` are the bootstrap interval of the mean, NaN for a group with fewer than
+        two costs to average.
         """
         return self._summary[0].copy()
 
@@ -239,6 +239,15 @@ class RecourseFrame:
         if np.isnan(self.gap):
             return float("nan")
         return p_value(self.gap, self._shuffled, max(float(costs[-1]) for costs in self._people.averaged))
+
+    @cached_property
+    def share_p_value(self) -> float:
+        """Chance of shares without recourse that differ as much, whatever the unknown are; NaN if all have recourse."""
+        people = self._people
+        return share_p_value(
+            people.excluded, people.excluded + people.unknown, people.measured, self.n_permutations,
+            np.random.default_rng(self._seeds[3]),
+        )  # fmt: skip
 
     @property
     def detectable(self) -> bool:
@@ -306,10 +315,38 @@ class RecourseFrame:
             dtype=float,
         )
 
+    def judge(
+        self, *, p_value: float | None = None, share_p_value: float | None = None, unit: str | None = None
+    ) -> Verdict:
+        """Whether there is a gap: yes, none that can be detected, or nobody can tell.
+
+        Parameters
+        ----------
+        p_value, share_p_value : float, optional
+            Corrected for several comparisons; :attr:`p_value` and :attr:`share_p_value` unless given.
+        unit : str, optional
+            What costs are counted in. With it the sentence is the short one of an audit.
+
+        Returns
+        -------
+        Verdict
+            Its ``state`` and its ``sentence``.
+        """
+        p = self.p_value if p_value is None else p_value
+        detectable = bool(self.detectable and p <= self._level)
+        return judge(
+            self._people,
+            detectable=detectable,
+            interval_low=self.interval.low,
+            share_p_value=self.share_p_value if share_p_value is None else share_p_value,
+            level=self._level,
+            means=_text.means_in_words(self, self._people, detectable, unit),
+        )
+
     @property
     def verdict(self) -> str:
         """One plain sentence: is there a gap, how large, how sure, and who is further away."""
-        return _text.verdict(self, self._people)
+        return self.judge().sentence
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers as plain Python values that any JSON writer takes.

@@ -8,12 +8,13 @@ Every function takes ``(y_true, y_pred, *, costs, favorable_label=1, ...)`` and 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse._validation import check_costs, check_number
+from equirecourse._validation import check_costs, check_number, shown
 from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning
 from equirecourse.metrics._rejected import mean_cost, quantile_cost, stand_in
 
@@ -253,14 +254,16 @@ def _check(y_true: Any, y_pred: Any, costs: Any, favorable_label: Any) -> tuple[
             f"y_true, y_pred and costs must have one entry per person, got shapes {true.shape}, "
             f"{predicted.shape} and {values.shape}."
         )
+    if not isinstance(favorable_label, Hashable):
+        raise ValueError(f"favorable_label must be one label, the one that means yes, got {shown(favorable_label)}.")
     labels = set(true.tolist()) | set(predicted.tolist())
     # A slice may well hold one label only, and not the favourable one; what it cannot hold is another kind
     # of label.
     strangers = [label for label in labels if isinstance(label, str) != isinstance(favorable_label, str)]
     if strangers or (len(labels) == 2 and favorable_label not in labels):
-        shown = ", ".join(repr(label) for label in sorted(labels, key=repr)[:4])
+        known = ", ".join(repr(label) for label in sorted(labels, key=repr)[:4])
         raise ValueError(
-            f"favorable_label={favorable_label!r} is not one of the labels {shown}; pass the label "
+            f"favorable_label={favorable_label!r} is not one of the labels {known}; pass the label "
             "that means yes as favorable_label."
         )
     if len(labels) > 2:

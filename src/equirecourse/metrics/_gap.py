@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equirecourse._validation import check_choice
 from equirecourse.exceptions import UndefinedRecourseWarning
 from equirecourse.metrics._rejected import mean_cost, split_rejected
 
@@ -149,5 +150,4 @@ def smallest_ratio(values: NDArray[np.float64], overall: float, method: Method) 
 
 def check_method(method: str) -> None:
     """Refuse a method of comparison that does not exist."""
-    if method not in ("between_groups", "to_overall"):
-        raise ValueError(f"method must be 'between_groups' or 'to_overall', got {method!r}.")
+    check_choice(method, ("between_groups", "to_overall"), name="method")

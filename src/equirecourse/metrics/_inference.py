@@ -19,11 +19,20 @@ from numpy.typing import NDArray
 
 from equirecourse.metrics._blocks import MANY, bootstrap_sums, permuted_sums
 
-__all__ = ["Interval", "bootstrap_means", "gap_interval", "p_value", "percentile_interval", "permuted_gaps"]
+__all__ = [
+    "Interval",
+    "bootstrap_means",
+    "gap_interval",
+    "p_value",
+    "percentile_interval",
+    "permuted_gaps",
+    "share_p_value",
+]
 
 Costs = NDArray[np.float64]
 
 _BLOCK = 2**20  # numbers drawn at a time: 8 MB, which also is about what a cache holds
+_MOST = 10**9  # people from which on NumPy draws no hypergeometric number
 _ROUNDING = 1e-12  # two gaps that differ by less than this share of the largest cost are equal
 
 
@@ -126,6 +135,56 @@ def p_value(gap: float, gaps: Costs, scale: float) -> float:
     ``scale`` is the largest cost: gaps that differ by less than rounding errors of that size are equal.
     """
     return float((1 + np.sum(gaps >= gap - _ROUNDING * scale)) / (1 + len(gaps)))
+
+
+def share_p_value(
+    certain: NDArray[np.intp],
+    possible: NDArray[np.intp],
+    sizes: NDArray[np.intp],
+    n_permutations: int,
+    rng: np.random.Generator,
+) -> float:
+    """Permutation p-value of the difference between the groups' shares without recourse.
+
+    Some people's recourse is unknown. They are given to either side so that the shares are as close as they can be:
+    what is still different is different whatever they turn out to be. For a yes or no, equal shares mean equal
+    spreads, so the test needs no interval beside it.
+
+    Parameters
+    ----------
+    certain, possible : ndarray of int
+        How many of each group have no recourse for certain, and at most.
+    sizes : ndarray of int
+        How many people each group has.
+    n_permutations : int
+        Number of shuffles of the group labels.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    float
+        NaN if everybody has recourse, or a group has nobody; 1 if the shares may be the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equirecourse.metrics._inference import share_p_value
+    >>> share_p_value(np.array([9, 0]), np.array([9, 0]), np.array([10, 10]), 999, np.random.default_rng(0))
+    0.001
+    >>> share_p_value(np.array([9, 0]), np.array([9, 9]), np.array([10, 10]), 999, np.random.default_rng(0))
+    1.0
+    """
+    if not certain.any() or not sizes.all():
+        return float("nan")
+    low, high = float(np.max(certain / sizes)), float(np.min(possible / sizes))
+    if low <= high:
+        return 1.0
+    without = np.clip(np.round((low + high) / 2 * sizes).astype(np.int64), certain, possible)
+    scale = 1 + int(sizes.sum()) // _MOST  # of fewer people the p-value is larger, never smaller
+    without, sizes = without // scale, np.maximum(sizes // scale, 1)
+    drawn = rng.multivariate_hypergeometric(sizes, int(without.sum()), size=n_permutations, method="marginals")
+    return p_value(float(np.ptp(without / sizes)), np.ptp(drawn / sizes, axis=1), 1.0)
 
 
 def percentile_interval(draws: Costs, confidence: float) -> Interval:

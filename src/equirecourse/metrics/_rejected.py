@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from equirecourse._validation import Groups, check_costs, check_groups, check_mask, check_number
 from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning
 
-__all__ = ["RejectedCosts", "mean_cost", "quantile_cost", "split_rejected", "stand_in"]
+__all__ = ["RejectedCosts", "mean_cost", "quantile_cost", "shares", "split_rejected", "stand_in"]
 
 Costs = NDArray[np.float64]
 
+_COUNTS = ("people", "rejected", "measured", "without_recourse", "unknown")
 _SHOWN_GROUPS = 3  # a warning names this many groups and counts the others
 
 
@@ -30,18 +31,27 @@ class RejectedCosts:
     ----------
     groups : Groups
         The groups; position ``k`` of everything below speaks of ``groups.labels[k]``.
-    people, rejected, without_recourse : ndarray of int, shape (n_groups,)
-        How many people, how many of them rejected, how many of those without recourse.
+    people, rejected, measured : ndarray of int, shape (n_groups,)
+        How many people, how many of them rejected, and for how many of those recourse was looked for.
+    without_recourse, unknown : ndarray of int, shape (n_groups,)
+        How many of the measured have none, and for how many nothing was found and nothing proven.
     costs : tuple of ndarray
-        The sorted costs of the rejected. People without recourse are at the end with an infinite cost, or
-        have the finite cost that the user chose to stand for them.
+        The sorted costs of the measured. People without recourse are at the end with an infinite cost, or have the
+        finite cost that the user chose to stand for them; so are people whose recourse is unknown.
     """
 
     groups: Groups
     people: NDArray[np.intp]
     rejected: NDArray[np.intp]
+    measured: NDArray[np.intp]
     without_recourse: NDArray[np.intp]
+    unknown: NDArray[np.intp]
     costs: tuple[Costs, ...]
+
+    def counts(self, position: int | None = None) -> dict[str, int]:
+        """The numbers of people of the group at ``position``, or of all groups."""
+        at = slice(None) if position is None else position
+        return {name: int(np.sum(getattr(self, name)[at])) for name in _COUNTS}
 
     @property
     def averaged(self) -> tuple[Costs, ...]:
@@ -66,25 +76,51 @@ class RejectedCosts:
     def undefined(self) -> list[str]:
         """Say why groups have no mean cost, one sentence for each such group."""
         reasons = []
-        for label, people, rejected, averaged in zip(
-            self.groups.labels, self.people, self.rejected, self.n_averaged, strict=True
-        ):
+        for k in np.flatnonzero(self.n_averaged == 0):
+            rejected = self.rejected[k]
+            whom = f"group {self.groups.labels[k]!r} has {rejected} rejected people in {self.people[k]}"
             if rejected == 0:
-                reasons.append(f"group {label!r} has 0 rejected people in {people}; its recourse is undefined")
-            elif averaged == 0:
+                reasons.append(f"{whom}; its recourse is undefined")
+            elif self.measured[k] == 0:
+                reasons.append(f"{whom} and none was measured; its recourse is undefined")
+            elif self.unknown[k]:
+                reasons.append(f"{whom} and recourse was found for none; its mean cost is undefined")
+            else:
                 reasons.append(
-                    f"group {label!r} has {rejected} rejected people in {people} and none has recourse; "
-                    "its mean cost is undefined (no_recourse_cost gives them one)"
+                    f"{whom} and none has recourse; its mean cost is undefined (no_recourse_cost gives them one)"
                 )
         return reasons
 
+    @property
+    def excluded(self) -> NDArray[np.intp]:
+        """How many of each group have no recourse and are in no mean, because no cost stands for them."""
+        return np.asarray(self.measured - self.n_averaged - self.unknown)
+
     def left_out(self) -> list[str]:
-        """Say whom the means leave out, one sentence for each group that has both kinds of people."""
+        """Say who without recourse is in no mean, one sentence for each group that has a mean."""
         return [
-            f"{rejected - averaged} of {rejected} rejected people of group {label!r} have no recourse"
-            for label, rejected, averaged in zip(self.groups.labels, self.rejected, self.n_averaged, strict=True)
-            if 0 < averaged < rejected
+            f"{without} of {measured} rejected people of group {label!r} have no recourse"
+            for label, measured, without, averaged in zip(
+                self.groups.labels, self.measured, self.excluded, self.n_averaged, strict=True
+            )
+            if without and averaged
         ]
+
+    def unknown_in_words(self) -> str:
+        """Say for how many people, and of which groups, nothing was found and nothing proven; "" if for none."""
+        if not self.unknown.any():
+            return ""
+        parts = [
+            f"{count} of {label!r}" for label, count in zip(self.groups.labels, self.unknown, strict=True) if count
+        ]
+        more = len(parts) - _SHOWN_GROUPS
+        named = ", ".join(parts[:_SHOWN_GROUPS]) + f" and {more} more such group{'s' * (more > 1)}" * (more > 0)
+        return f"the recourse of {self.unknown.sum()} of {self.measured.sum()} rejected people is unknown ({named})"
+
+    def share_bounds(self) -> tuple[Costs, Costs]:
+        """Smallest and largest share without recourse in each group, whatever the unknown are; NaN for nobody."""
+        with np.errstate(invalid="ignore"):
+            return self.excluded / self.measured, (self.excluded + self.unknown) / self.measured
 
     def warn_undefined(self, stacklevel: int = 3) -> None:
         """Warn of groups whose recourse has no value."""
@@ -99,7 +135,13 @@ class RejectedCosts:
 
 
 def split_rejected(
-    costs: Any, *, sensitive_features: Any, rejected: Any = None, no_recourse_cost: float | None = None
+    costs: Any,
+    *,
+    sensitive_features: Any,
+    rejected: Any = None,
+    unknown: Any = None,
+    measured: Any = None,
+    no_recourse_cost: float | None = None,
 ) -> RejectedCosts:
     """Check the input of a metric and split the rejected people's costs by group.
 
@@ -111,8 +153,12 @@ def split_rejected(
         One row per person; at least two groups.
     rejected : array-like of bool, optional
         Who was rejected; those with a positive cost unless given.
+    unknown : array-like of bool, optional
+        Whose infinite cost says that nothing was found, not that there is nothing; nobody's unless given.
+    measured : array-like of bool, optional
+        Whose recourse was looked for, if that of a sample was; everybody's unless given.
     no_recourse_cost : float, optional
-        The cost that stands for an infinite one.
+        The cost that stands for the infinite one of people without recourse.
 
     Returns
     -------
@@ -120,21 +166,42 @@ def split_rejected(
         Counts and sorted costs per group.
     """
     values = check_costs(costs)
-    mask = values > 0 if rejected is None else check_mask(rejected, len(values), name="rejected")
-    groups = check_groups(sensitive_features, len(values), at_least=2)
-    infinite = mask & np.isinf(values)
-    finite = stand_in(values, no_recourse_cost)
-    n_groups = len(groups)
-    codes, kept = groups.codes[mask], finite[mask]
+    n = len(values)
+    turned_down = values > 0 if rejected is None else check_mask(rejected, n, name="rejected")
+    looked_for = turned_down if measured is None else turned_down & check_mask(measured, n, name="measured")
+    groups = check_groups(sensitive_features, n, at_least=2)
+    infinite = looked_for & np.isinf(values)
+    lost = np.zeros(n, dtype=bool) if unknown is None else infinite & check_mask(unknown, n, name="unknown")
+    kept = np.where(lost, np.inf, stand_in(values, no_recourse_cost))[looked_for]
+    codes = groups.codes[looked_for]
     order = np.lexsort((kept, codes))
-    ends = np.cumsum(np.bincount(codes, minlength=n_groups))
+
+    def count(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        return np.bincount(groups.codes[mask], minlength=len(groups))
+
+    sizes = count(looked_for)
     return RejectedCosts(
         groups=groups,
-        people=np.bincount(groups.codes, minlength=n_groups),
-        rejected=np.bincount(codes, minlength=n_groups),
-        without_recourse=np.bincount(groups.codes[infinite], minlength=n_groups),
-        costs=tuple(np.split(kept[order], ends[:-1])),
+        people=np.bincount(groups.codes, minlength=len(groups)),
+        rejected=count(turned_down),
+        measured=sizes,
+        without_recourse=count(infinite & ~lost),
+        unknown=count(lost),
+        costs=tuple(np.split(kept[order], np.cumsum(sizes)[:-1])),
     )
+
+
+def shares(counts: dict[str, int]) -> dict[str, float]:
+    """The first columns of a row: counts, and the shares they make."""
+    people, rejected, measured = counts["people"], counts["rejected"], counts["measured"]
+    return {
+        "people": people,
+        "rejected": rejected,
+        "measured": measured,
+        "acceptance": 1 - rejected / people,
+        "without_recourse": counts["without_recourse"] / measured if measured else float("nan"),
+        "unknown": counts["unknown"] / measured if measured else float("nan"),
+    }
 
 
 def stand_in(costs: Costs, no_recourse_cost: float | None) -> Costs:

@@ -30,8 +30,10 @@ class CostSummary:
     ----------
     labels : tuple of str
         The groups, sorted; position ``k`` of everything else speaks of ``labels[k]``.
-    people, rejected, without_recourse : ndarray of int
-        How many people, how many of them rejected, how many of those at an infinite cost.
+    people, rejected : ndarray of int
+        How many people, and how many of them rejected.
+    without_recourse, unknown : ndarray of int
+        How many of the rejected have no recourse, and for how many nothing was found and nothing proven.
     totals : mapping of str to ndarray
         Whatever else is summed, a row per group.
     """
@@ -40,6 +42,7 @@ class CostSummary:
     people: Ints
     rejected: Ints
     without_recourse: Ints
+    unknown: Ints
     totals: Mapping[str, Array] = field(default_factory=dict)
     # The cells of all groups, sorted by group and key.
     _place: Ints = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
@@ -56,6 +59,7 @@ class CostSummary:
         codes: NDArray[np.intp],
         labels: Sequence[str],
         totals: Mapping[str, Array] | None = None,
+        unknown: NDArray[np.bool_] | None = None,
     ) -> CostSummary:
         """Summarise people.
 
@@ -71,6 +75,8 @@ class CostSummary:
             Groups, in any order; the same label may occur twice.
         totals : mapping of str to ndarray of shape (n_people, ...), optional
             What else is to be summed.
+        unknown : ndarray of bool, optional
+            Whose infinite cost says that nothing was found, not that there is nothing; nobody's unless given.
 
         Returns
         -------
@@ -91,6 +97,7 @@ class CostSummary:
         values = check_costs(costs[rejected])
         own = codes[rejected]
         finite = np.isfinite(values)
+        lost = np.zeros(len(values), dtype=bool) if unknown is None else ~finite & unknown[rejected]
         key, deviation = cells_of(values[finite])
         places, cells = _collect(
             own[finite].astype(np.int64), key, np.ones(len(key), dtype=np.int64), deviation, deviation**2
@@ -99,7 +106,8 @@ class CostSummary:
             labels=tuple(names.tolist()),
             people=np.bincount(codes, minlength=n),
             rejected=np.bincount(own, minlength=n),
-            without_recourse=np.bincount(own[~finite], minlength=n),
+            without_recourse=np.bincount(own[~finite & ~lost], minlength=n),
+            unknown=np.bincount(own[lost], minlength=n),
             totals={name: _summed(np.asarray(rows, dtype=float), codes, n) for name, rows in (totals or {}).items()},
             _place=places,
             _cells=cells,
@@ -123,9 +131,8 @@ class CostSummary:
             *(np.concatenate([getattr(part._cells, name) for part in parts])
               for name in ("key", "count", "shift", "square")),
         )  # fmt: skip
-        counts = {
-            name: summed([getattr(part, name) for part in parts]) for name in ("people", "rejected", "without_recourse")
-        }
+        names = ("people", "rejected", "without_recourse", "unknown")
+        counts = {name: summed([getattr(part, name) for part in parts]) for name in names}
         totals = {name: summed([part.totals[name] for part in parts]) for name in parts[0].totals}
         return CostSummary(tuple(labels), **counts, totals=totals, _place=together, _cells=cells)  # type: ignore[arg-type]
 

@@ -18,7 +18,7 @@ from equirecourse.metrics._cells import Cells, Lumps
 from equirecourse.metrics._frame import RecourseFrame
 from equirecourse.metrics._inference import p_value
 from equirecourse.metrics._lumps import bootstrap_lumps, permuted_lumps
-from equirecourse.metrics._rejected import RejectedCosts
+from equirecourse.metrics._rejected import RejectedCosts, shares
 from equirecourse.metrics._summary import CostSummary
 
 __all__ = ["SummaryFrame"]
@@ -83,34 +83,31 @@ class SummaryFrame(RecourseFrame):
         self.no_recourse_cost = None
         self.summary = summary
         self._people = _Summarised(
-            Groups(np.empty(0, dtype=np.intp), summary.labels, (name,)),
-            summary.people, summary.rejected, summary.without_recourse, (), summary,
-        )  # fmt: skip
+            groups=Groups(np.empty(0, dtype=np.intp), summary.labels, (name,)),
+            people=summary.people,
+            rejected=summary.rejected,
+            measured=summary.rejected,
+            without_recourse=summary.without_recourse,
+            unknown=summary.unknown,
+            costs=(),
+            summary=summary,
+        )
         self._people.warn_undefined()
 
-    def _row(self, cells: Cells, people: int, rejected: int, infinite: int) -> dict[str, float]:
+    def _row(self, cells: Cells, counts: dict[str, int]) -> dict[str, float]:
         levels = np.array([0.5, *self.quantiles])
         names = ["median", *(f"q{100 * level:g}" for level in self.quantiles)]
-        return {
-            "people": people,
-            "rejected": rejected,
-            "acceptance": 1 - rejected / people,
-            "without_recourse": infinite / rejected if rejected else float("nan"),
-            "mean": cells.mean,
-            **dict(zip(names, cells.quantiles(levels, infinite).tolist(), strict=True)),
-        }
+        values = cells.quantiles(levels, counts["without_recourse"] + counts["unknown"])
+        return {**shares(counts), "mean": cells.mean, **dict(zip(names, values.tolist(), strict=True))}
 
     @cached_property
     def _points(self) -> pd.DataFrame:
-        counts = zip(self.summary.people, self.summary.rejected, self.summary.without_recourse, strict=True)
-        rows = [self._row(cells, *map(int, some)) for cells, some in zip(self.summary.groups, counts, strict=True)]
+        rows = [self._row(cells, self._people.counts(k)) for k, cells in enumerate(self.summary.groups)]
         return pd.DataFrame(rows, index=self._people.groups.index)
 
     @cached_property
     def _overall_points(self) -> pd.Series[float]:
-        some = self.summary
-        totals = (int(part.sum()) for part in (some.people, some.rejected, some.without_recourse))
-        return pd.Series(self._row(some.pooled, *totals), dtype=float)
+        return pd.Series(self._row(self.summary.pooled, self._people.counts()), dtype=float)
 
     @cached_property
     def _lumps(self) -> list[Lumps]:
@@ -141,13 +138,13 @@ class SummaryFrame(RecourseFrame):
         """Distances between the groups' whole distributions, see :func:`distribution_distances`."""
         summary, pool = self.summary, self.summary.pooled
         counts = np.array([_spread(cells, pool) for cells in summary.groups])
-        infinite = summary.without_recourse.astype(float)[:, None]
+        infinite = (summary.without_recourse + summary.unknown).astype(float)[:, None]
         # Histograms are cut at quantiles of everybody; people without recourse have a bin of their own.
         edges = np.unique(np.searchsorted(np.cumsum(pool.count), np.arange(1, _BINS) / _BINS * pool.n))
         edges = edges[edges < len(pool.count) - 1] + 1
         bins = np.add.reduceat(counts, np.append(0, edges), axis=1) if len(pool.count) else np.empty((len(counts), 0))
         bins = np.hstack([bins, infinite]) if infinite.any() else bins
-        shares = (bins + 1) / (bins + 1).sum(axis=1, keepdims=True)
+        parts = (bins + 1) / (bins + 1).sum(axis=1, keepdims=True)
         below = np.hstack([counts, infinite]).cumsum(axis=1) / np.maximum(summary.rejected, 1)[:, None]
         rows = []
         for a, b in combinations(range(len(summary.labels)), 2):
@@ -160,9 +157,9 @@ class SummaryFrame(RecourseFrame):
                 row["ks"] = float(np.abs(below[a] - below[b]).max())
                 n, m = float(summary.rejected[a]), float(summary.rejected[b])
                 row["ks_p_value"] = float(np.clip(stats.kstwo.sf(row["ks"], np.round(n * m / (n + m))), 0, 1))
-                row["kl"] = float(stats.entropy(shares[a], shares[b]))
-                middle = (shares[a] + shares[b]) / 2
-                row["js"] = float(stats.entropy(shares[a], middle) + stats.entropy(shares[b], middle)) / 2
+                row["kl"] = float(stats.entropy(parts[a], parts[b]))
+                middle = (parts[a] + parts[b]) / 2
+                row["js"] = float(stats.entropy(parts[a], middle) + stats.entropy(parts[b], middle)) / 2
             rows.append(row)
         return pd.DataFrame(rows)
 

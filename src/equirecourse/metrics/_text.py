@@ -14,25 +14,28 @@ from equirecourse.metrics._rejected import RejectedCosts
 if TYPE_CHECKING:
     from equirecourse.metrics._frame import RecourseFrame
 
-__all__ = ["as_html", "as_text", "plain", "verdict"]
+__all__ = ["as_html", "as_text", "means_in_words", "plain"]
 
+_WHOLE = ("people", "rejected", "measured")  # columns of whole numbers
 _ROWS = 60  # groups that a printed table shows before it is cut in the middle
 
 
-def verdict(frame: RecourseFrame, people: RejectedCosts) -> str:
-    """Say in one sentence whether there is a gap."""
+def means_in_words(frame: RecourseFrame, people: RejectedCosts, detectable: bool, unit: str | None) -> str:
+    """Compare the groups' mean costs in words; with a unit shortly, else with everything that is known of the gap."""
     if reasons := people.undefined():
         more = f" (and {len(reasons) - 1} more such groups)" if len(reasons) > 1 else ""
         return f"gap undefined: {reasons[0]}{more}"
     (low, high), level = frame.interval, f"{100 * frame.confidence:g} %"
+    far, near = (people.groups.labels[int(pick(people.means))] for pick in (np.argmax, np.argmin))
+    if unit is not None:
+        if detectable:
+            return f"gap of {frame.gap:.3g} ± {(high - low) / 2:.2g} {unit}, {far} further from a yes than {near}"
+        return f"no detectable gap: {frame.gap:.3g} {unit}, noise floor {frame.noise_floor:.3g}"
     sure = f"no {level} interval" if math.isnan(low) else f"{level} interval {low:.3g} to {high:.3g}"
     sure += f", noise floor {frame.noise_floor:.3g}, p = {frame.p_value:.2g}"
-    if frame.detectable:
-        far, near = (people.groups.labels[int(pick(people.means))] for pick in (np.argmax, np.argmin))
-        sentence = f"gap of {frame.gap:.3g} ({sure}): {far!r} further from a yes than {near!r}"
-    else:
-        sentence = f"no detectable gap: {frame.gap:.3g} ({sure})"
-    return "; ".join([sentence, *people.left_out()])
+    if detectable:
+        return f"gap of {frame.gap:.3g} ({sure}): {far!r} further from a yes than {near!r}"
+    return f"no detectable gap: {frame.gap:.3g} ({sure})"
 
 
 def as_text(frame: RecourseFrame) -> str:
@@ -51,14 +54,17 @@ def plain(frame: RecourseFrame, people: RejectedCosts) -> dict[str, Any]:
     """Put everything a frame knows into plain Python values."""
     names = people.groups.names
     labels = [label if isinstance(label, tuple) and len(names) > 1 else (label,) for label in people.groups.labels]
-    counts = {"people": int(people.people.sum()), "rejected": int(people.rejected.sum())}
+    counts = {name: count for name, count in people.counts().items() if name in _WHOLE}
+    judged = frame.judge()
     rows = frame.by_group.to_dict(orient="records")
     return {
-        "verdict": frame.verdict,
+        "state": judged.state.value,
+        "verdict": judged.sentence,
         "gap": _value(frame.gap),
         "interval": [_value(end) for end in frame.interval],
         "noise_floor": _value(frame.noise_floor),
         "p_value": _value(frame.p_value),
+        "share_p_value": _value(frame.share_p_value),
         "relative_gap": _value(frame.relative_gap),
         "detectable": frame.detectable,
         "confidence": frame.confidence,
@@ -80,7 +86,7 @@ def plain(frame: RecourseFrame, people: RejectedCosts) -> dict[str, Any]:
 def _table(frame: RecourseFrame) -> pd.DataFrame:
     """Put everybody in a last row under the groups."""
     by_group = frame.by_group
-    everybody = frame.overall.to_frame().T.astype({"people": int, "rejected": int})
+    everybody = frame.overall.to_frame().T.astype(dict.fromkeys(_WHOLE, int))
     name: Any = "overall"
     if isinstance(by_group.index, pd.MultiIndex):
         name = pd.MultiIndex.from_tuples([("overall", *[""] * (by_group.index.nlevels - 1))])

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from equirecourse._validation import check_feature_costs, favorable_index
+from equirecourse._validation import check_choice, check_feature_costs, favorable_index, refuse_masked
 
 __all__ = ["BoundaryCosts", "boundary_costs", "costs_of_scores"]
 
@@ -81,8 +81,8 @@ def boundary_costs(
     >>> boundary_costs(model, [[0.5], [2.5]]).costs.round(3)
     array([1., 0.])
     """
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}.")
+    check_choice(norm, NORMS, name="norm")
+    refuse_masked(X, name="X")
     check_is_fitted(model)
     space = "input"
     if isinstance(model, Pipeline):

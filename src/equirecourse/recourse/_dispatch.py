@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._validation import check_finite, check_number
-from equirecourse.actions import DISTANCES, NORMS, ActionSet
+from equirecourse._validation import check_choice, check_finite, check_jobs, check_number, refuse_masked
+from equirecourse.actions import DISTANCES, ActionSet, check_actions, check_norm
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _kernel, _linear, _search, _trees
 from equirecourse.recourse._problem import Answers, Problem
@@ -109,17 +109,16 @@ def find_recourse(
     >>> set(found.status) <= {"accepted", "found", "infeasible"}
     True
     """
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(map(repr, NORMS))}, got {norm!r}.")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    check_norm(norm)
+    check_choice(method, METHODS, name="method")
+    check_jobs(n_jobs)
+    refuse_masked(X, name="X")
     limit = np.inf if time_limit is None else check_number(time_limit, name="time_limit", low=1e-9)
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
-    view = open_model(model, favorable_label)
+    view = open_model(model, favorable_label, X)
     if actions is None and frozen is None and method in ("auto", "linear") and _is_plain(view, X, norm):
         return _closed_form(view, X, norm)
-    if actions is None:
-        actions = ActionSet.free(X, costs="unit")
+    actions = ActionSet.free(X, costs="unit") if actions is None else check_actions(actions)
     if method == "surrogate":
         return _by_surrogates(view, X, actions, norm, frozen, background, n_jobs, seed)
     table = actions.table(X)

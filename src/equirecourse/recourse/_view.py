@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -39,7 +41,9 @@ class View:
     sign : {1.0, -1.0}
         What the model's own score is multiplied by, so that more is better.
     as_array : bool
-        Whether the model wants arrays, because it was not fitted on named columns.
+        Whether the model wants arrays: it was fitted to one, or knows nothing of its columns and was given one.
+    renamed : mapping
+        Columns of the caller's frame whose names are no text, by the text that stands for them in a table.
     memory : dict
         What an engine found out about the model and may need again, should it be asked a second time.
     """
@@ -50,6 +54,7 @@ class View:
     favorable: Any
     sign: float
     as_array: bool
+    renamed: Mapping[str, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def accepts(self, table: pd.DataFrame) -> NDArray[np.bool_]:
@@ -112,13 +117,30 @@ class View:
         ]
 
     def _dressed(self, table: pd.DataFrame) -> Any:
-        return table.to_numpy() if self.as_array else table
+        if self.as_array:
+            return table.to_numpy()
+        return table.rename(columns=self.renamed) if self.renamed else table
 
 
-def open_model(model: Any, favorable_label: Any = None) -> View:
+def open_model(model: Any, favorable_label: Any = None, people: Any = None) -> View:
     """Take a fitted classifier apart; one sentence if it is not one, or not fitted, or has not two labels.
 
     What is taken apart already is returned as it is: whoever asks several questions about a model opens it once.
+
+    Parameters
+    ----------
+    model : fitted classifier or View
+        With ``predict`` and ``classes_``.
+    favorable_label : label, optional
+        The label that means yes.
+    people : table, optional
+        People as the caller holds them. A model that does not say what it was fitted to is asked in the same form:
+        an array for an array, else a frame of pandas.
+
+    Returns
+    -------
+    View
+        The model.
     """
     if isinstance(model, View):
         return model
@@ -140,19 +162,19 @@ def open_model(model: Any, favorable_label: Any = None) -> View:
         raise ValueError(
             f"Recourse needs a classifier with two labels; {type(model).__name__} has {len(classes)} of them."
         )
-    if hasattr(model, "fit"):
+    if isinstance(model, BaseEstimator):
         check_is_fitted(model)
     if favorable_label is None:
         favorable_label = getattr(final, "favorable_label_", None)
     yes = favorable_index(classes, favorable_label)
-    named = hasattr(model, "feature_names_in_") or (isinstance(before, Pipeline) and _chooses_names(before))
     return View(
         model=model,
         before=before,
         final=final,
         favorable=classes[yes],
         sign=1.0 if yes == 1 else -1.0,
-        as_array=not named,
+        as_array=_wants_arrays(model, inner, people),
+        renamed=_not_text(people),
     )
 
 
@@ -171,5 +193,16 @@ def _unwrapped(model: Any) -> Any:
             return model
 
 
-def _chooses_names(before: Pipeline) -> bool:
-    return hasattr(before[0], "feature_names_in_")
+def _wants_arrays(model: Any, inner: Any, people: Any) -> bool:
+    """Whether a model is asked with arrays: what it was fitted to decides, and where nobody knows, what was given."""
+    if any(hasattr(part, "feature_names_in_") for part in (model, inner)):
+        return False
+    # scikit-learn counts the columns of whatever it is fitted to; a frame would have left their names as well.
+    if any(hasattr(part, "n_features_in_") for part in (model, inner)):
+        return True
+    return people is not None and not hasattr(people, "columns")
+
+
+def _not_text(people: Any) -> dict[str, Any]:
+    names = people.columns if isinstance(people, pd.DataFrame) else ()
+    return {str(name): name for name in names if not isinstance(name, str)}

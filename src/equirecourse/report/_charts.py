@@ -6,7 +6,9 @@ Vega itself.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["Chart", "charts_of", "comparison_chart", "frontier_chart"]
@@ -53,6 +55,19 @@ def _brighter(value: Any) -> Any:
     return swap.get(value, value) if isinstance(value, str) else value
 
 
+def _keys(names: Sequence[str]) -> list[str]:
+    """What stands for names inside a chart: Vega looks values up in objects, which know "constructor" already."""
+    return [str(place) for place in range(len(names))]
+
+
+def _labels(names: Sequence[str]) -> str:
+    """The expression that shows a key as its name. JSON is the literal of a text, and keeps it one.
+
+    Vega also looks up the literals of an expression, so each has a space in front, which no object has as a key.
+    """
+    return f"substring({json.dumps([f' {name}' for name in names])}[toNumber(datum.value)], 1)"
+
+
 def charts_of(section: dict[str, Any], unit: str) -> list[Chart]:
     """Distributions by group, means with their intervals, and the features that make the difference."""
     import altair as alt
@@ -62,11 +77,12 @@ def charts_of(section: dict[str, Any], unit: str) -> list[Chart]:
     largest = sorted(section["by_group"], key=lambda row: -row["rejected"])[:_MOST]
     rows = [row for row in section["by_group"] if row in largest]
     groups = [row["name"] for row in rows]
-    colours = alt.Scale(domain=groups, range=(_GROUPS * (1 + len(groups) // len(_GROUPS)))[: len(groups)])
+    keys, shown = _keys(groups), _labels(groups)
+    colours = alt.Scale(domain=keys, range=(_GROUPS * (1 + len(groups) // len(_GROUPS)))[: len(groups)])
     curves = pd.DataFrame(
         [
-            {"group": row["name"], "cost": cost, "share": place / 100}
-            for row in rows
+            {"group": key, "cost": cost, "share": place / 100}
+            for key, row in zip(keys, rows, strict=True)
             for place, cost in enumerate(row["curve"])
         ]
     )
@@ -79,7 +95,7 @@ def charts_of(section: dict[str, Any], unit: str) -> list[Chart]:
             .encode(
                 x=alt.X("cost:Q", title=f"cost of a yes ({unit})", scale=alt.Scale(domain=[0, cut], nice=False)),
                 y=alt.Y("share:Q", title="share of the rejected within it", axis=alt.Axis(format="%")),
-                color=alt.Color("group:N", scale=colours),
+                color=alt.Color("group:N", scale=colours, legend=alt.Legend(labelExpr=shown)),
                 order="share:Q",
             )
             .properties(width=_WIDTH, height=240)
@@ -87,14 +103,15 @@ def charts_of(section: dict[str, Any], unit: str) -> list[Chart]:
         found.append(_svg(lines, "Share of the rejected who are within a given cost of a yes, by group"))
     means = pd.DataFrame(
         [
-            {"group": row["name"], "mean": row["mean"], "low": row["mean_low"], "high": row["mean_high"]}
-            for row in rows
+            {"group": key, "mean": row["mean"], "low": row["mean_low"], "high": row["mean_high"]}
+            for key, row in zip(keys, rows, strict=True)
             if row["mean"] is not None
         ]
     )
     if len(means):
         base = alt.Chart(means).encode(
-            y=alt.Y("group:N", title=None, sort=groups), color=alt.Color("group:N", scale=colours, legend=None)
+            y=alt.Y("group:N", title=None, sort=keys, axis=alt.Axis(labelExpr=shown)),
+            color=alt.Color("group:N", scale=colours, legend=None),
         )
         bars = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title=f"mean cost ({unit})"), x2="high:Q")
         dots = base.mark_point(filled=True, size=110, opacity=1).encode(x="mean:Q")
@@ -102,14 +119,19 @@ def charts_of(section: dict[str, Any], unit: str) -> list[Chart]:
         found.append(_svg(drawn, "Mean cost of a yes by group, with its interval"))
     parts = pd.DataFrame(section["contributions"][:8])
     if len(parts) and len(groups) > 1:
+        features = parts["feature"].tolist()
         words = (section["furthest"] or "the further group", section["nearest"] or "the nearer one")
         sides = alt.Scale(domain=["more", "less"], range=["#D55E00", "#0072B2"])
         bars = (
-            alt.Chart(parts.assign(side=["more" if value > 0 else "less" for value in parts["difference"]]))
+            alt.Chart(
+                parts.assign(
+                    feature=_keys(features), side=["more" if value > 0 else "less" for value in parts["difference"]]
+                )
+            )
             .mark_bar(height=16)
             .encode(
                 x=alt.X("difference:Q", title=f"adds to the mean cost of {words[0]} against {words[1]}"),
-                y=alt.Y("feature:N", title=None, sort=parts["feature"].tolist()),
+                y=alt.Y("feature:N", title=None, sort=_keys(features), axis=alt.Axis(labelExpr=_labels(features))),
                 color=alt.Color("side:N", scale=sides, legend=None),
             )
             .properties(width=_WIDTH, height=max(44, 24 * len(parts)))

@@ -10,7 +10,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from equirecourse._validation import check_finite, check_generator, check_number, shown
+from equirecourse._validation import check_choice, check_finite, check_generator, check_jobs, check_number, shown
 from equirecourse.recourse._result import STATUSES, Recourse
 from equirecourse.recourse._surrogate._ridge import SELECTIONS, Rows, fit_ridges
 from equirecourse.recourse._view import View, open_model
@@ -157,15 +157,13 @@ class SurrogateRecourse:
         self.n_sets = int(check_number(n_sets, name="n_sets", low=1, integer=True))
         self.n_best = int(check_number(n_best, name="n_best", low=1, high=self.n_sets, integer=True))
         self.n_samples = int(check_number(n_samples, name="n_samples", low=2, integer=True))
-        if selection not in SELECTIONS:
-            raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}, got {selection!r}.")
-        self.selection = selection
+        self.selection = check_choice(selection, SELECTIONS, name="selection")
         self.n_features = int(check_number(n_features, name="n_features", low=1, integer=True))
         self.kernel_width = None
         if kernel_width is not None:
             self.kernel_width = check_number(kernel_width, name="kernel_width", low=1e-300)
         self.alpha = check_number(alpha, name="alpha", low=1e-300)
-        self.n_jobs = n_jobs
+        self.n_jobs = check_jobs(n_jobs)
         self.random_state = random_state
 
     def fit(self, model: Any, X: Any, *, favorable_label: Any = None) -> Self:
@@ -185,7 +183,7 @@ class SurrogateRecourse:
         self
             With sample sets.
         """
-        view = open_model(model, favorable_label)
+        view = open_model(model, favorable_label, X)
         table = _numbers(X)
         values = table.to_numpy(dtype=np.float64)
         self.columns_ = list(table.columns)
@@ -217,7 +215,7 @@ class SurrogateRecourse:
         Surrogates
             Slopes and values.
         """
-        return self._surrogates(open_model(model, favorable_label), self._table(X), self.sample_sets_)
+        return self._surrogates(open_model(model, favorable_label, X), self._table(X), self.sample_sets_)
 
     def find(self, model: Any, X: Any, *, prices: Any = 1.0, norm: str = "l2", favorable_label: Any = None) -> Recourse:
         """Estimate the cost of recourse of each person.
@@ -241,7 +239,7 @@ class SurrogateRecourse:
             Costs that are estimates: nobody's is exact, and there are no counterfactuals.
         """
         table = self._table(X)
-        found = self._surrogates(open_model(model, favorable_label), table, self.sample_sets_)
+        found = self._surrogates(open_model(model, favorable_label, X), table, self.sample_sets_)
         costs = np.where(found.accepted, 0.0, found.distances(prices, norm))
         codes = np.where(found.accepted, STATUSES.index("accepted"), STATUSES.index("unknown")).astype(np.int8)
 

@@ -2,10 +2,10 @@
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
-  const { columns, rows } = data.people;
+  // Names that came with the data are never keys of an object: "constructor" would be one already.
+  const { attributes } = data.people;
+  const people = data.people.rows.map(([label, groups, status, cost]) => ({ label, groups, status, cost }));
   const ways = data.flipsets.by_person;
-  const at = Object.fromEntries(columns.map((name, place) => [name, place]));
-  const attributes = columns.slice(1, columns.length - 4);
   const size = 25;
   const $ = (id) => document.getElementById(id);
   const element = (name, text, attributes = {}) => {
@@ -17,9 +17,9 @@
   const number = (value) => value === null ? "" : value === "inf" ? "infinite" : String(Number(Number(value).toPrecision(3)));
 
   // Words of each person, once, so that a search only compares.
-  const words = rows.map((row, i) => {
+  const words = people.map((person, i) => {
     const some = ways[i] ? ways[i].flatMap((way) => way.changes.map((change) => change.sentence)) : [];
-    return [...row.slice(0, columns.length - 3), ...some].join("\u0001").toLowerCase();
+    return [person.label, ...person.groups, person.status, ...some].join("\u0001").toLowerCase();
   });
   let shown = [], page = 0, chosen = null;
 
@@ -31,8 +31,8 @@
     const asked = $("search").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const rejected = $("rejected-only").checked;
     shown = [];
-    for (let i = 0; i < rows.length; i += 1) {
-      if (rejected && rows[i][at.status] === "accepted") continue;
+    for (let i = 0; i < people.length; i += 1) {
+      if (rejected && people[i].status === "accepted") continue;
       if (asked.every((word) => words[i].includes(word))) shown.push(i);
     }
     page = 0;
@@ -43,19 +43,19 @@
     const body = document.querySelector("#table tbody");
     const pages = Math.max(1, Math.ceil(shown.length / size));
     body.replaceChildren(...shown.slice(page * size, (page + 1) * size).map((i) => {
-      const row = rows[i];
+      const person = people[i];
       const line = element("tr", undefined, { "data-person": i });
       if (i === chosen) line.className = "chosen";
       const name = element("th", undefined, { scope: "row" });
-      const button = element("button", row[0], { type: "button", "data-test": "choose", "aria-label": `Show person ${row[0]}` });
+      const button = element("button", person.label, { type: "button", "data-test": "choose", "aria-label": `Show person ${person.label}` });
       button.addEventListener("click", () => choose(i));
       name.append(button);
       line.append(name);
-      for (const attribute of attributes) line.append(element("td", row[at[attribute]]));
-      line.append(element("td", row[at.status]), element("td", number(row[at.cost])));
+      for (const group of person.groups) line.append(element("td", group));
+      line.append(element("td", person.status), element("td", number(person.cost)));
       return line;
     }));
-    $("found").textContent = `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} people`;
+    $("found").textContent = `${shown.length.toLocaleString("en")} of ${people.length.toLocaleString("en")} people`;
     $("page").textContent = `page ${page + 1} of ${pages}`;
     $("previous").disabled = page === 0;
     $("next").disabled = page + 1 >= pages;
@@ -63,14 +63,14 @@
 
   function choose(i) {
     chosen = i;
-    const row = rows[i];
+    const person = people[i];
     const panel = $("person");
-    const parts = [element("h3", `Person ${row[0]}`, { id: "person-title" })];
-    parts.push(element("p", attributes.map((name) => `${name}: ${row[at[name]]}`).join(" · "), { class: "hint" }));
+    const parts = [element("h3", `Person ${person.label}`, { id: "person-title" })];
+    parts.push(element("p", attributes.map((name, place) => `${name}: ${person.groups[place]}`).join(" · "), { class: "hint" }));
     const some = ways[i];
-    if (row[at.status] === "accepted") parts.push(element("p", "The model says yes already."));
-    else if (row[at.status] === "not measured") parts.push(element("p", "The model says no; this person is not in the sample that was measured."));
-    else if (row[at.status] === "infeasible") parts.push(element("p", "The model says no, and nothing that this person can change leads to a yes."));
+    if (person.status === "accepted") parts.push(element("p", "The model says yes already."));
+    else if (person.status === "not measured") parts.push(element("p", "The model says no; this person is not in the sample that was measured."));
+    else if (person.status === "infeasible") parts.push(element("p", "The model says no, and nothing that this person can change leads to a yes."));
     else if (!some) parts.push(element("p", "The model says no; no way to a yes was found."));
     if (some) {
       parts.push(element("p", some.length === 1 ? "One way to a yes:" : `${some.length} ways to a yes, the cheapest first:`));
