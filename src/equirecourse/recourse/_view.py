@@ -94,11 +94,16 @@ class View:
 
     def inputs(self, table: pd.DataFrame) -> Array:
         """What the last estimator sees of these people."""
+        seen = self._seen(table)
+        return np.asarray(seen.toarray() if sparse.issparse(seen) else seen, dtype=np.float64)
+
+    def leaves_out_zeros(self, table: pd.DataFrame) -> bool:
+        """Whether the last estimator gets a sparse matrix, in which zeros are not there."""
+        return bool(sparse.issparse(self._seen(table.head(1))))
+
+    def _seen(self, table: pd.DataFrame) -> Any:
         people = self._dressed(table)
-        seen = people if self.before is None else self.before.transform(people)
-        if sparse.issparse(seen):
-            seen = seen.toarray()
-        return np.asarray(seen, dtype=np.float64)
+        return people if self.before is None else self.before.transform(people)
 
     def columns(self, table: pd.DataFrame) -> list[Column]:
         """Which of the user's columns each input of the last estimator comes from; ``Opaque`` if nobody can tell."""

@@ -55,7 +55,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
         If the trees cannot be read, or what they see cannot be traced back to features one by one.
     """
     view = tree_view(problem.view)
-    ensemble = read_ensemble(view)
+    ensemble = read_ensemble(view, problem.table)
     axes = partition(problem, ensemble, view)
     own = ensemble.answers(view.inputs(problem.table))
     if always_milp:
@@ -170,6 +170,8 @@ def _solve_chunk(setting: _Setting, people: Ints, own: Mask, answers: Answers) -
         _Person(setting, cells, i, own[i], linked_options(problem, setting.axes, int(people[i])))
         for i in range(len(people))
     ]
+    if np.isfinite(problem.time_limit):
+        persons[0].compile()
     for person in persons:
         person.run(problem.time_limit)
         problem.tick(1)
@@ -265,6 +267,14 @@ class _Person:
         self.proven = False
         if len(self.bans) <= _REFUSALS:
             self.run(time_limit)
+
+    def compile(self) -> None:
+        """Call what the search is made of once, without work: compiling is not part of anybody's time."""
+        setting, x = self.setting, np.zeros(len(self.cells), dtype=np.int32)
+        places, leaves, rules = self._view(np.inf)
+        first_guess(places, leaves, rules, setting.ballot, self.bans, self.largest, 0.0, x)
+        stack = open_stack(places, leaves, self.n_words, 1)
+        search(places, leaves, rules, setting.ballot, self.bans, self.largest, stack, 0, np.inf, x, 0)
 
     def run(self, time_limit: float) -> None:
         """Search until the answer is proven or time is over."""

@@ -209,10 +209,10 @@ class _Probe:
     def _input_turns(self, asked: Ints) -> NDArray[np.int64]:
         """The first input of a tree with another answer to a question, by bisection without the steps before."""
         low, high = (np.full(len(asked), int(_rank(np.array([end]))[0])) for end in (-_FAR, _FAR))
-        at_low = self.ensemble.goes_left(asked, _unrank(low))
+        at_low = self.ensemble.compared(asked, _unrank(low))
         while (low + 1 < high).any():
             middle = (low >> 1) + (high >> 1) + (low & high & 1)
-            same = self.ensemble.goes_left(asked, _unrank(middle)) == at_low
+            same = self.ensemble.compared(asked, _unrank(middle)) == at_low
             low, high = np.where(same, middle, low), np.where(same, high, middle)
         return high
 
@@ -222,7 +222,7 @@ class _Probe:
             changed = np.full((rows.max() + 1, len(self.lowest)), np.nan)
             changed[rows, columns] = values
             values = self.inputs(changed)[rows, self.ensemble.column[asked]]
-        return self.ensemble.goes_left(asked, values)
+        return self.ensemble.compared(asked, values)
 
     def number_axis(self, j: int, questions: Ints, found: Array) -> Axis:
         """The cells of a number between its cuts."""
@@ -233,7 +233,7 @@ class _Probe:
         cuts = cuts[(cuts > self.lowest[j]) & (cuts <= self.highest[j])]
         firsts = np.append(self.lowest[j], cuts)
         self._check_monotone(j, questions[~by_category], firsts)
-        if by_category.any():
+        if by_category.any() or self.ensemble.zero_is_missing:
             return Axis(cuts, len(firsts), questions, _NONE, _NONE.astype(bool), self._left(j, questions, firsts))
         turn = np.where(np.isnan(found), len(firsts), np.searchsorted(cuts, found, side="left") + 1)
         below = self._left(j, questions, firsts[:1])[:, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,8 @@ class Ensemble:
         Whether inputs are rounded to float32 before they are compared.
     single_sums : bool
         Whether sums are made in float32.
+    zero_is_missing : bool
+        Whether inputs are sparse and what is not in them counts as missing.
     """
 
     roots: Ints
@@ -97,11 +99,17 @@ class Ensemble:
     below: str
     single_inputs: bool
     single_sums: bool
+    zero_is_missing: bool = False
 
     @property
     def n_questions(self) -> int:
         """Number of distinct questions."""
         return len(self.column)
+
+    @property
+    def n_asked(self) -> int:
+        """Number of questions that trees ask; the others are about zeros."""
+        return int(self.question.max(initial=-1)) + 1
 
     @property
     def longest_path(self) -> int:
@@ -123,13 +131,35 @@ class Ensemble:
         size = len(largest) * (sum(largest) + abs(self.base[1]))
         return float(size) * 4.0 * float(np.finfo(np.float32 if self.single_sums else np.float64).eps)
 
+    def without_zeros(self) -> Ensemble:
+        """The same trees before sparse inputs, where a zero is missing.
+
+        Each input gets two questions more, which no tree asks: whether it is below zero, and whether it is above.
+        """
+        columns = np.unique(self.column)
+        n, sides = len(columns), (0.0, np.nextafter(0.0, 1.0)) if self.below == "<" else (-np.nextafter(0.0, 1.0), 0.0)
+        return replace(
+            self,
+            column=np.concatenate([self.column, columns, columns]),
+            threshold=np.concatenate([self.threshold, np.repeat(sides, n)]),
+            missing_left=np.concatenate([self.missing_left, np.zeros(2 * n, dtype=bool)]),
+            categories=(*self.categories, *[None] * (2 * n)),
+            zero_is_missing=True,
+        )
+
     def goes_left(self, question: Any, values: Any) -> Mask:
         """Answers to some questions for values of their inputs, element by element."""
-        question = np.asarray(question)
         values = np.asarray(values, dtype=np.float64)
+        return self.compared(question, np.where(values == 0.0, np.nan, values) if self.zero_is_missing else values)
+
+    def compared(self, question: Any, values: Any) -> Mask:
+        """Answers to some questions, a zero being a number like any other: they turn once as a number rises."""
+        question, values = np.asarray(question), np.asarray(values, dtype=np.float64)
         if self.single_inputs:
             with np.errstate(over="ignore"):
-                values = values.astype(np.float32).astype(np.float64)
+                rounded = values.astype(np.float32).astype(np.float64)
+            # What is zero is decided before it is rounded.
+            values = np.where(question >= self.n_asked, values, rounded)
         compare = np.less_equal if self.below == "<=" else np.less
         missing = np.isnan(values)
         answers = np.where(missing, self.missing_left[question], compare(values, self.threshold[question]))

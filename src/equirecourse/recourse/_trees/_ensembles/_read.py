@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -54,13 +55,15 @@ def can_read(model: Any) -> bool:
     return _reader(model) is not None
 
 
-def read_ensemble(view: View) -> Ensemble:
+def read_ensemble(view: View, table: pd.DataFrame) -> Ensemble:
     """The trees of a model's last estimator.
 
     Parameters
     ----------
     view : View
         The model.
+    table : DataFrame
+        Some people, in the user's columns: the steps before the trees may make a sparse matrix of them.
 
     Returns
     -------
@@ -75,7 +78,10 @@ def read_ensemble(view: View) -> Ensemble:
     reader = _reader(view.final)
     if reader is None:
         raise Opaque(f"{type(view.final).__name__} does not consist of trees")
-    return reader(view.final, view.sign > 0)
+    ensemble = reader(view.final, view.sign > 0)
+    # XGBoost takes what is not in a sparse matrix for missing; the others take it for the zero that it is.
+    takes_zeros_for_missing = reader is _boosters.xgboost and view.leaves_out_zeros(table)
+    return ensemble.without_zeros() if takes_zeros_for_missing else ensemble
 
 
 def tree_view(view: View) -> View:
