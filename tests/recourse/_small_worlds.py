@@ -199,8 +199,6 @@ def candidates(problem, person, j, levels):
     feature, start = problem.actions.features[j], problem.start[person, j]
     if not feature.is_number:
         return [start, *range(len(feature.labels))]
-    if problem.grids[j] is not None:
-        return [start, *problem.grids[j]]
     if feature.step is not None:
         return [start, *(np.arange(-60, 61) * feature.step)]
     values = around(levels[j])
@@ -237,7 +235,7 @@ def distinct(problem, person, j, levels):
         fine &= ((values >= feature.low) & (values <= feature.high)) | (values == start)
     own = own[fine]
     linked = {name for link in problem.actions.links for name in (link.source, link.target)}
-    if feature.name in linked and (feature.step is not None or problem.grids[j] is not None):
+    if feature.name in linked and feature.step is not None:
         return own[:, j].tolist()  # where it stands within a cell matters to what it carries along
     seen = problem.view.inputs(problem.after(np.full(len(own), person), own))
     if not isinstance(problem.view.final, HistGradientBoostingClassifier):
