@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
+
+from equirecourse._unfinished import unfinished
 
 __all__ = ["check_writable", "write_beside"]
 
@@ -52,16 +53,8 @@ def write_beside(path: str | os.PathLike[str], content: str | bytes) -> None:
     """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    with unfinished(beside):
+        with beside.open("xb") as file:
             file.write(data)
-        # A temporary file is for its owner alone; what was asked for has the usual rights.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+        beside.replace(target)
