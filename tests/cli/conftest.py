@@ -8,6 +8,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def own_interrupts():
     """Give pytest its interrupts back."""
-    before = signal.getsignal(signal.SIGINT)
+    handler, wakeup = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.set_wakeup_fd(wakeup)
+    signal.signal(signal.SIGINT, handler)

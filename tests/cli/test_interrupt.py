@@ -100,3 +100,18 @@ Parallel(n_jobs=2, batch_size=1)(delayed(work)(i) for i in range(8))
         time.sleep(0.1)
     else:
         pytest.fail("a process is left")
+
+
+def test_a_long_step_of_compiled_code_is_not_waited_for(tmp_path):
+    code = """
+import numpy as np, sys
+from scipy.optimize import Bounds, LinearConstraint, milp
+end_on_interrupt()
+sizes = np.random.default_rng(0).integers(1, 1000, (30, 60)).astype(float)
+print("begun", flush=True)
+milp(-np.ones(60), constraints=LinearConstraint(sizes, -np.inf, sizes.sum(axis=1) / 2), integrality=np.ones(60),
+     bounds=Bounds(0, 1), options={"time_limit": 50})
+"""
+    begun = time.monotonic()
+    run(code, tmp_path)
+    assert time.monotonic() - begun < 30

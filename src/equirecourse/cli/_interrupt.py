@@ -7,9 +7,12 @@ so that the handler stands before anything else does.
 
 from __future__ import annotations
 
+import _thread  # threading takes longer to load
 import os
 import signal
 import sys
+import time
+from functools import cache
 
 from equirecourse._unfinished import remove_unfinished
 
@@ -19,10 +22,17 @@ SENTENCE = "equirecourse: stopped; what was finished is kept, and no file is hal
 
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 
+# Python calls a handler between two steps of the main thread, and a mixed-integer program is one step of up to half a
+# minute. After this many seconds another thread does what the handler would.
+_PATIENCE = 1.0
+
+_ending = _thread.allocate_lock()
+
 
 def end_on_interrupt() -> None:
     """End the process with a sentence on an interrupt, from now on."""
     signal.signal(signal.SIGINT, _end)
+    signal.set_wakeup_fd(_wakeup_file(), warn_on_full_buffer=False)
 
 
 def ignore_interrupts() -> None:
@@ -30,15 +40,36 @@ def ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+@cache
+def _wakeup_file() -> int:
+    """Begin to listen for signals; where Python is to write them, at once and whatever the main thread does."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    _thread.start_new_thread(_listen, (reading,))
+    return writing
+
+
+def _listen(file: int) -> None:
+    while os.read(file, 1)[0] != signal.SIGINT:
+        pass
+    time.sleep(_PATIENCE)
+    with _ending:
+        _leave()
+
+
 def _end(*_: object) -> None:
+    ignore_interrupts()
+    with _ending:
+        _leave()
+
+
+def _leave() -> None:
+    """End the process; whoever calls this keeps everybody else from it."""
     try:
-        ignore_interrupts()
         remove_unfinished()
         before = f"{_SHOW_CURSOR}\n" if os.isatty(2) else ""
         os.write(2, f"{before}{SENTENCE}\n".encode())
         _end_workers()
-        # Whoever does not read what was printed so far can end this with a second interrupt.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.stdout.flush()
     finally:
         os._exit(130)  # whatever went wrong: a stream is closed, or was being written to
