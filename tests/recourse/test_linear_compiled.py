@@ -42,6 +42,7 @@ def test_sums_are_the_same_to_the_last_bit(power, seed):
     others = tuple(array.copy() for array in filled)
     some = _knapsack.additive(need, ENDLESS, power, *moves, *filled)
     assert np.isfinite(some[0]).any()
+    # The patience that is left says that both took the same steps.
     assert_same((*some, *filled), (*_compiled.compiled()["additive"](need, ENDLESS, power, *moves, *others), *others))
 
 
@@ -55,33 +56,40 @@ def test_largest_costs_are_the_same_to_the_last_bit(seed):
 
 
 @pytest.fixture
-def not_compiled(monkeypatch):
-    """As if nothing had been compiled yet; the list says for how many people it was."""
-    compiled, served = _compiled.compiled(), []
+def compiled_for(monkeypatch):
+    """For how many people the compiled functions were called; nothing was asked of the interpreter before."""
+    functions, people = _compiled.compiled(), []
 
-    class Fresh:
-        def __call__(self):
-            return {"additive": lambda need, *others: served.append(len(need)) or compiled["additive"](need, *others)}
+    def counted(name):
+        return lambda need, *others: people.append(len(need)) or functions[name](need, *others)
 
-        def cache_info(self):
-            return type("Info", (), {"currsize": 0})
-
-    monkeypatch.setattr(_compiled, "compiled", Fresh())
-    return served
+    monkeypatch.setattr(_compiled, "compiled", lambda: {name: counted(name) for name in ("additive", "bottleneck")})
+    monkeypatch.setattr(_compiled, "_steps_left", dict.fromkeys(("additive", "bottleneck"), 10**6))
+    return people
 
 
 @pytest.mark.parametrize(("power", "steps"), [(1, 3000), (2, 30_000)])
-def test_who_takes_too_many_steps_is_left_to_the_compiled_search(power, steps, not_compiled, monkeypatch):
+def test_who_takes_too_many_steps_is_left_to_the_compiled_search(power, steps, compiled_for):
     need, moves, filled = knapsacks(power, 0)
     others = tuple(array.copy() for array in filled)
-    whole = _knapsack.additive(need, ENDLESS, power, *moves, *filled)
-    monkeypatch.setattr(_compiled, "_STEPS", steps)
+    *whole, _ = _knapsack.additive(need, ENDLESS, power, *moves, *filled)
+    _compiled._steps_left["additive"] = steps
     some = _compiled.solve_additive(need, power, *moves, *others)
-    assert 0 < sum(not_compiled) < len(need)
+    assert 0 < sum(compiled_for) < len(need)
     assert_same((*whole, *filled), (*some, *others))
+    _compiled.solve_additive(need, power, *moves, *others)
+    assert compiled_for[1:] == [len(need)]  # from now on everybody
 
 
-def test_a_few_people_are_served_without_numba(not_compiled):
+def test_a_few_people_are_served_by_the_interpreter(compiled_for):
     need, moves, filled = knapsacks(1, 0, people=2)
     _compiled.solve_additive(need, 1, *moves, *filled)
-    assert not_compiled == []
+    _compiled.solve_bottleneck(need, *moves, *filled)
+    assert compiled_for == []
+
+
+def test_many_people_are_served_by_compiled_functions_at_once(compiled_for):
+    need, moves, filled = knapsacks(1, 0, people=1001)
+    _compiled.solve_additive(need, 1, *moves, *filled)
+    _compiled.solve_bottleneck(need, *moves, *filled)
+    assert compiled_for == [1001, 1001]

@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from equirecourse import __version__
 from equirecourse.cli._compilation import announce_compilation
 
 __all__ = ["app", "run"]
@@ -58,7 +57,9 @@ _summarise("replicate", "Compute the paper's tables and figures, under its own p
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"equirecourse {__version__}")
+        from importlib.metadata import version
+
+        print(f"equirecourse {version('equirecourse')}")
         raise typer.Exit
 
 

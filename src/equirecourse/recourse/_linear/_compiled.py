@@ -24,13 +24,21 @@ __all__ = ["compiled", "solve_additive", "solve_bottleneck"]
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-# What the interpreter does in about the second in which numba and its cached functions load (german credit, one core):
-# steps of ``additive``, and people of ``bottleneck``, who all take about as long.
+# Steps that the interpreter takes before numba takes over, one or two seconds in all: about what numba needs to load
+# what it compiled before (german credit, one core). From then on, and from the first time that many people come at once,
+# everybody is served by the compiled function.
 _STEPS = 200_000
-_PEOPLE = 100
-# More people than this are sure to take more steps.
 _MANY_PEOPLE = 1000
+_BOTTLENECK = 200  # steps that a person takes in ``bottleneck``
 _ENDLESS = 2**62
+
+_steps_left = {"additive": _STEPS, "bottleneck": _STEPS}
+
+
+def _is_interpreted(name: str, people: int) -> bool:
+    if people > _MANY_PEOPLE:
+        _steps_left[name] = 0
+    return _steps_left[name] > 0
 
 
 def solve_additive(
@@ -39,15 +47,16 @@ def solve_additive(
 ) -> tuple[Array, Array]:  # fmt: skip
     """``_knapsack.additive``, for as many steps as it takes."""
     best, bound = np.full(len(need), np.inf), np.full(len(need), -np.inf)
-    if len(need) <= _MANY_PEOPLE and not compiled.cache_info().currsize:
+    if _is_interpreted("additive", len(need)):
         with np.errstate(all="ignore"):  # as compiled functions do
-            best, bound = _knapsack.additive(
-                need, _STEPS, power, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice
-            )
+            best, bound, _steps_left["additive"] = _knapsack.additive(
+                need, _steps_left["additive"], power, kind, slope, price, first, last, step, begin, end, costs, gains,
+                distance, choice,
+            )  # fmt: skip
     left = np.flatnonzero(bound == -np.inf)
     if len(left):
         moved, chosen = distance[left], choice[left]
-        best[left], bound[left] = compiled()["additive"](
+        best[left], bound[left], _ = compiled()["additive"](
             need[left], _ENDLESS, power, kind[left], slope, price, first[left], last[left], step, begin, end,
             costs[left], gains[left], moved, chosen,
         )  # fmt: skip
@@ -57,7 +66,8 @@ def solve_additive(
 
 def solve_bottleneck(need: Array, *arrays: NDArray[Any]) -> Array:
     """``_bottleneck.bottleneck``."""
-    if len(need) <= _PEOPLE and not compiled.cache_info().currsize:
+    if _is_interpreted("bottleneck", len(need)):
+        _steps_left["bottleneck"] -= _BOTTLENECK * len(need)
         with np.errstate(all="ignore"):
             budgets: Array = _bottleneck.bottleneck(need, *arrays)
     else:

@@ -49,10 +49,10 @@ LIST = 3
 _TIE = 1e-9
 _SHORT = 200  # a lattice with at most so many moves is a list
 _FEW, _MANY = 64, 60_000  # states of the two passes
-# What the parts of a search take, in steps: a state with a move where costs are squares of numbers (a bisection in
-# ``relaxed``), and one call of ``close``. The interpreter takes 1 to 10 µs a step (german, credit and
+# What the parts of a search take, in steps: the lists of a person; a state with a move where costs are squares
+# (a bisection in ``relaxed``); one call of ``close``. The interpreter takes 1 to 10 µs a step (german, credit and
 # givemecredit under L1, L2 and log shifts).
-_RELAXING, _CLOSING = 10, 500
+_OPENING, _RELAXING, _CLOSING = 50, 10, 500
 
 
 def _undominated(cost, gain, tag, need):
@@ -377,7 +377,7 @@ def _additive_one(
     distance[:] = 0.0
     choice[:] = -1
     if reach < need:
-        return np.inf, np.inf, 0
+        return np.inf, np.inf, _OPENING
     by_ratio = order_of(ratio[:filled])
     ratio, length = picked(ratio, by_ratio, filled), picked(length, by_ratio, filled)
     owners = np.empty(filled, dtype=np.int64)
@@ -386,7 +386,7 @@ def _additive_one(
 
     answer = np.inf
     bound = 0.0
-    steps = 0
+    steps = _OPENING
     picks = np.full(depth, -1)
     for limit in (_FEW, _MANY):
         cost, dropped, taken = _search(
@@ -419,10 +419,10 @@ def additive(need, patience, power, kind, slope, price, first, last, step, begin
 
     Returns
     -------
-    (best, bound) : arrays of float
+    (best, bound, patience) : arrays of float, int
         The sum found, infinite where nothing is enough; no sum is below ``bound``, which equals ``best`` where the
         search was complete, and is −∞ for those with whom ``patience`` (steps, for all people together) was at its end.
-        ``distance`` and ``choice`` are filled in.
+        ``distance`` and ``choice`` are filled in. What is left of the patience.
     """
     best = np.empty(len(need))
     bound = np.empty(len(need))
@@ -432,4 +432,4 @@ def additive(need, patience, power, kind, slope, price, first, last, step, begin
             distance[i], choice[i],
         )  # fmt: skip
         patience -= steps
-    return best, bound
+    return best, bound, patience
