@@ -32,7 +32,8 @@ _ending = _thread.allocate_lock()
 def end_on_interrupt() -> None:
     """End the process with a sentence on an interrupt, from now on."""
     signal.signal(signal.SIGINT, _end)
-    signal.set_wakeup_fd(_wakeup_file(), warn_on_full_buffer=False)
+    if os.name == "posix":  # elsewhere signals are written to sockets only
+        signal.set_wakeup_fd(_wakeup_file(), warn_on_full_buffer=False)
 
 
 def ignore_interrupts() -> None:

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 # Steps that the interpreter takes before numba takes over, one or two seconds in all: about what numba needs to load
-# what it compiled before (german credit, one core). From then on, and from the first time that many people come at once,
+# what it compiled before (german credit, one core). From then on, and once many people come together,
 # everybody is served by the compiled function.
 _STEPS = 200_000
 _MANY_PEOPLE = 1000
