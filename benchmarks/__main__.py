@@ -10,9 +10,10 @@ import scipy
 import sklearn
 
 import equirecourse
-from benchmarks import black_boxes, real_gaps, recourse, scale, scaling, speed, streaming
+from benchmarks import black_boxes, real_gaps, recourse, scale, scaling, speed, startup, streaming
 
 BENCHMARKS = {
+    "startup": startup.main,
     "speed": speed.main,
     "recourse": recourse.main,
     "real-gaps": real_gaps.main,

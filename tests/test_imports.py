@@ -24,14 +24,16 @@ MAY_IMPORT = {
     "metrics": _RECOURSE,
     "flipsets": _RECOURSE,
     "equalize": {"solvers", "metrics", *_RECOURSE},
-    "_files": set(),
+    "_unfinished": set(),
+    "_files": {"_unfinished"},
     "report": set(),  # draws plain documents, and knows nothing of what they are about
     "audit": {"report", "metrics", "flipsets", "equalize", "_files", *_RECOURSE},
-    "datasets": {"actions", *_BOTTOM},
+    "datasets": {"actions", "_unfinished", *_BOTTOM},
     "plotting": {"audit", "metrics", "flipsets", "equalize", *_RECOURSE},
     "replication": {"audit", "report", "_files", "metrics", "flipsets", "equalize", "datasets", "plotting", *_RECOURSE},
     "cli": {
         "report",
+        "_unfinished",
         "_files",
         "audit",
         "metrics",

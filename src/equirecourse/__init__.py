@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as type checkers know it: the module typing would take longer to load than the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from equirecourse.actions import ActionSet
     from equirecourse.audit import RecourseAudit, audit, audit_partitions
     from equirecourse.equalize import EqualRecourseLinear, EqualRecourseSVC, RecourseReweighting, recourse_frontier

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from equirecourse._unfinished import unfinished
 
 __all__ = ["check_writable", "write_beside"]
 
@@ -119,22 +120,11 @@ def write_beside(path: AnyPath, content: str | bytes) -> None:
     """
     target = _target(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _usual_mode()
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    with unfinished(beside):
+        with beside.open("xb") as file:
             file.write(data)
-        # A temporary file is for its owner alone.
-        Path(name).chmod(mode)
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _usual_mode() -> int:
-    """Permissions of a new file."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+        if mode is not None:  # a file that was there keeps its permissions
+            beside.chmod(mode)
+        beside.replace(target)

@@ -18,7 +18,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
 
 from equirecourse.audit import read_audit
-from equirecourse.cli import app, main
+from equirecourse.cli import main
+from equirecourse.cli._app import app
 
 
 def run(*arguments, code=0):

@@ -16,8 +16,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import secrets
 import shutil
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from equirecourse._unfinished import unfinished
 from equirecourse.datasets._registry import REGISTRY, RemoteFile
 
 __all__ = ["clear_data_home", "get_data_home", "read_remote"]
@@ -207,18 +208,16 @@ def _download(remote: RemoteFile, home: Path, read: Callable[[Path], pd.DataFram
 @contextlib.contextmanager
 def _partial(home: Path, filename: str) -> Iterator[Path]:
     """Lend a temporary file in the cache folder, where renaming it is atomic; at the end it is gone."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=".partial-", suffix=f"-{filename}", dir=home)
-    except OSError as error:
-        raise OSError(
-            f"{filename} cannot be written to {home} ({_reason(error)}); "
-            "name another folder with data_home or EQUIRECOURSE_CACHE."
-        ) from error
-    os.close(handle)
-    try:
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    path = home / f".partial-{secrets.token_hex(4)}-{filename}"
+    with unfinished(path):
+        try:
+            path.touch(exist_ok=False)
+        except OSError as error:
+            raise OSError(
+                f"{filename} cannot be written to {home} ({_reason(error)}); "
+                "name another folder with data_home or EQUIRECOURSE_CACHE."
+            ) from error
+        yield path
 
 
 def _copy(url: str, path: Path) -> None:

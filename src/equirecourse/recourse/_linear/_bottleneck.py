@@ -4,21 +4,19 @@ More budget never hurts, so a bisection over the budget finds the optimum: with 
 far as it can. The kinds of moves are those of ``_knapsack``.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
-# Numba types these functions.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+# These functions run as they are or compiled (``_compiled``); numba types them.
 
 from __future__ import annotations
 
 import numpy as np
 
-from equirecourse._numba import njit
 from equirecourse.recourse._linear._knapsack import LIST
 from equirecourse.recourse._linear._numbers import CONTINUOUS, LATTICE, order_of
 
 __all__ = ["bottleneck"]
 
 
-@njit(cache=True, nogil=True)
 def _bottleneck_gain(budget, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Largest gain with a budget; fills in the distance, or the place in the list, that each feature moves to."""
     total = 0.0
@@ -44,7 +42,6 @@ def _bottleneck_gain(budget, kind, slope, price, first, last, step, begin, end, 
     return total
 
 
-@njit(cache=True, nogil=True)
 def _bottleneck_one(need, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Smallest budget whose gain is enough, infinite if none is; ``distance`` and ``choice`` hold its moves."""
     low, high = 0.0, 1.0
@@ -74,7 +71,6 @@ def _bottleneck_one(need, kind, slope, price, first, last, step, begin, end, cos
     return high
 
 
-@njit(cache=True, nogil=True)
 def _keep_the_fewest(need, kind, slope, gains, distance, choice):
     """Of moves that together gain enough, keep the strongest few: the budget says nothing against more, people do."""
     m = len(kind)
@@ -95,7 +91,6 @@ def _keep_the_fewest(need, kind, slope, gains, distance, choice):
             total += gain[j]
 
 
-@njit(cache=True, nogil=True)
 def bottleneck(need, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Smallest largest cost for everybody; arrays are (people, features), lists are (people, moves).
 

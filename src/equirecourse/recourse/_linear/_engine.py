@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from equirecourse.actions import DISTANCES
 from equirecourse.recourse._apart import has_processes, solve_apart
 from equirecourse.recourse._linear import _program
-from equirecourse.recourse._linear._bottleneck import bottleneck
+from equirecourse.recourse._linear._compiled import solve_additive, solve_bottleneck
 from equirecourse.recourse._linear._form import MARGINS, ROUNDING, LinearForm, coefficients, nudged, read_linear_form
-from equirecourse.recourse._linear._knapsack import CONTINUOUS, FIXED, LATTICE, LIST, additive
+from equirecourse.recourse._linear._knapsack import CONTINUOUS, FIXED, LATTICE, LIST
 from equirecourse.recourse._linear._shifts import solve_shifts
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._view import View
@@ -208,10 +208,10 @@ def _separable(problem: Problem, form: LinearForm, needs: Array) -> Answers:
         arrays = (moves.kind, moves.slope, moves.price, moves.first, moves.last, moves.step, moves.begin, moves.end,
                   moves.costs, moves.gains, distance, choice)  # fmt: skip
         if problem.aggregate == "max":
-            best = bottleneck(needs[rows], *arrays)
+            best = solve_bottleneck(needs[rows], *arrays)
             bound = best
         else:
-            best, bound = additive(needs[rows], power, *arrays)
+            best, bound = solve_additive(needs[rows], power, *arrays)
         proven = bound >= best * (1.0 - _TIE)
         proven[np.isinf(best)] = True
         if power == 2:

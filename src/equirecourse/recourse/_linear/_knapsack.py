@@ -14,25 +14,30 @@ less, or if its cost plus what the remaining features need at least (their relax
 that is still missing) is no better than the best known answer. A first pass with few states finds that answer; a second
 one proves it. Numbers close what the lists leave open (``_numbers``).
 
+The search counts its steps, and gives up on a person when they exceed its ``patience``: run by the interpreter it is
+good for small problems, and large ones are left to the compiled functions.
+
 After Pisinger (1995), "A minimal algorithm for the multiple-choice knapsack problem".
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
-# Numba types these functions.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+# These functions run as they are or compiled (``_compiled``); numba types them.
 
 from __future__ import annotations
 
 import numpy as np
 
-from equirecourse._numba import njit
 from equirecourse.recourse._linear._numbers import (
     CONTINUOUS,
     FIXED,
     LATTICE,
+    MAX_NODES,
     close,
+    cost_of,
     first_at_least,
     order_of,
     picked,
+    put,
     relaxed,
 )
 
@@ -44,9 +49,12 @@ LIST = 3
 _TIE = 1e-9
 _SHORT = 200  # a lattice with at most so many moves is a list
 _FEW, _MANY = 64, 60_000  # states of the two passes
+# What the parts of a search take, in steps: the lists of a person; a state with a move where costs are squares
+# (a bisection in ``relaxed``); one call of ``close``. The interpreter takes 1 to 10 µs a step (german, credit and
+# givemecredit under L1, L2 and log shifts).
+_OPENING, _RELAXING, _CLOSING = 50, 10, 500
 
 
-@njit(cache=True, nogil=True)
 def _undominated(cost, gain, tag, need):
     """Sort moves by cost and keep those that gain more than all cheaper ones, up to the first that is enough."""
     order = order_of(cost)
@@ -66,7 +74,6 @@ def _undominated(cost, gain, tag, need):
     return picked(cost, order, kept), gains, picked(tag, order, kept)
 
 
-@njit(cache=True, nogil=True)
 def _hull(cost, gain, ratio, length, filled):
     """Append the segments of the lower convex hull of moves (from staying put) to ``ratio`` and ``length``."""
     at, at_cost, at_gain = -1, 0.0, 0.0
@@ -83,7 +90,6 @@ def _hull(cost, gain, ratio, length, filled):
     return filled
 
 
-@njit(cache=True, nogil=True)
 def _least(rest, power, ratio, gained, spent, count, slope, price, last, numbers):
     """Least cost of a gain of ``rest`` if moves could be taken in part: hull segments in order, and numbers."""
     if rest <= 0.0:
@@ -98,7 +104,6 @@ def _least(rest, power, ratio, gained, spent, count, slope, price, last, numbers
     return relaxed(rest, ratio, gained, spent, count, slope, price, last, numbers)
 
 
-@njit(cache=True, nogil=True)
 def _remaining(level, ratio, length, owner, ratios, gained, spent):
     """Segments of the features after a level, and what they gain and cost up to each of them; returns their number."""
     count = 0
@@ -111,7 +116,6 @@ def _remaining(level, ratio, length, owner, ratios, gained, spent):
     return count
 
 
-@njit(cache=True, nogil=True)
 def _longer(values):
     longer = np.empty(2 * len(values))
     for k in range(len(values)):
@@ -119,7 +123,6 @@ def _longer(values):
     return longer
 
 
-@njit(cache=True, nogil=True)
 def _expand(
     is_last, answer, need, power, costs, gains, begin, end, state_gain, state_cost, ratios, gained, spent, count, slope,
     price, last, numbers,
@@ -170,7 +173,6 @@ def _expand(
     return new
 
 
-@njit(cache=True, nogil=True)
 def _thin(new, limit):
     """Places of the undominated states, at most ``limit`` of the best bounds, and the best bound that was dropped."""
     order = order_of(new[1])
@@ -192,19 +194,21 @@ def _thin(new, limit):
     return best, new[2, order[by_bound[limit]]]
 
 
-@njit(cache=True, nogil=True)
 def _search(
-    limit, answer, need, power, sizes, costs, gains, ratio, length, owner, slope, price, first, last, step, kind,
-    numbers, picks, distance,
+    limit, patience, answer, need, power, sizes, costs, gains, ratio, length, owner, slope, price, first, last, step,
+    kind, numbers, picks, distance,
 ):  # fmt: skip
     """One pass of the dynamic programme with at most ``limit`` states after each feature.
 
     Returns
     -------
-    (cost, bound)
-        The best cost found, ``answer`` if nothing better was; a bound on what was dropped unexplored. ``picks``, the
-        move of each list (−1 stays), and ``distance`` are filled in if something better was found.
+    (cost, bound, steps)
+        The best cost found, ``answer`` if nothing better was; a bound on what was dropped unexplored, −∞ if the search
+        gave up; how many steps it took. ``picks``, the move of each list (−1 stays), and ``distance`` are filled in if
+        something better was found.
     """
+    steps = 0
+    step_size = _RELAXING if power == 2 and len(numbers) > 0 else 1
     depth = len(sizes) - 1
     dropped = np.inf
     state_gain, state_cost, node = np.zeros(1), np.zeros(1), np.zeros(1)
@@ -212,8 +216,11 @@ def _search(
     node_parent, node_move = np.full(1024, -1.0), np.full(1024, -1.0)
     n_nodes = 1
     ratios, gained, spent = np.zeros(len(ratio) + 1), np.zeros(len(ratio) + 1), np.zeros(len(ratio) + 1)
-    count = _remaining(-1, ratio, length, owner, ratios, gained, spent)
+    count = _remaining(depth - 1, ratio, length, owner, ratios, gained, spent)
     for level in range(depth):
+        steps += step_size * len(state_gain) * (1 + sizes[level + 1] - sizes[level])
+        if steps > patience:
+            return answer, -np.inf, steps
         count = _remaining(level, ratio, length, owner, ratios, gained, spent)
         is_last = level == depth - 1 and len(numbers) == 0
         new = _expand(
@@ -243,11 +250,16 @@ def _search(
         state = order[place]
         if bounds[state] >= answer * (1.0 - _TIE):
             break
+        steps += _CLOSING
+        if steps > patience:
+            return answer, -np.inf, steps
         extra, low, sure = close(
             need * (1.0 - 1e-13) - state_gain[state] if len(numbers) == 0 else need - state_gain[state],
-            answer - state_cost[state], power, kind, slope, price, first, last, step, here,
+            answer - state_cost[state], min(patience, MAX_NODES), power, kind, slope, price, first, last, step, here,
         )  # fmt: skip
         if not sure:
+            if patience < MAX_NODES:
+                return answer, -np.inf, patience
             dropped = min(dropped, state_cost[state] + low)
         if state_cost[state] + extra < answer:
             answer = state_cost[state] + extra
@@ -259,12 +271,13 @@ def _search(
         for level in range(depth - 1, -1, -1):
             picks[level] = int(node_move[at])
             at = int(node_parent[at])
-    return answer, dropped
+    return answer, dropped, steps
 
 
-@njit(cache=True, nogil=True)
-def _additive_one(need, power, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
-    """Cheapest action of one person: (cost, lower bound). ``distance`` and ``choice`` hold its moves."""
+def _additive_one(
+    need, patience, power, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice
+):
+    """Cheapest action of one person: (cost, lower bound, steps). ``distance`` and ``choice`` hold its moves."""
     m = len(kind)
     last = last.copy()
     kind = kind.copy()
@@ -303,7 +316,7 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
             tag, cost, gain = np.empty(moves), np.empty(moves), np.empty(moves)
             for k in range(moves):
                 tag[k] = first[j] + step[j] * k
-                cost[k] = price[j] * tag[k] if power == 1 else (price[j] * tag[k]) ** 2
+                cost[k] = cost_of(tag[k], price[j], power)
                 gain[k] = slope[j] * tag[k]
             c, g, t = _undominated(cost, gain, tag, need)
             kind[j] = FIXED
@@ -311,9 +324,9 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
             c, g, t = _undominated(costs[begin[j] : end[j]], gains[begin[j] : end[j]], places[begin[j] : end[j]], need)
         at = sizes[place]
         sizes[place + 1] = at + len(c)
-        all_costs[at : at + len(c)] = c
-        all_gains[at : at + len(c)] = g
-        tags[at : at + len(c)] = t
+        put(all_costs, at, c)
+        put(all_gains, at, g)
+        put(tags, at, t)
     for j in range(m):
         if kind[j] == LIST:
             kind[j] = FIXED
@@ -326,11 +339,10 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
     for place in range(depth):
         old = order[place]
         at = new_sizes[place]
-        to = at + sizes[old + 1] - sizes[old]
-        new_sizes[place + 1] = to
-        some_costs[at:to] = all_costs[sizes[old] : sizes[old + 1]]
-        some_gains[at:to] = all_gains[sizes[old] : sizes[old + 1]]
-        some_tags[at:to] = tags[sizes[old] : sizes[old + 1]]
+        new_sizes[place + 1] = at + sizes[old + 1] - sizes[old]
+        put(some_costs, at, all_costs[sizes[old] : sizes[old + 1]])
+        put(some_gains, at, all_gains[sizes[old] : sizes[old + 1]])
+        put(some_tags, at, tags[sizes[old] : sizes[old + 1]])
     unsorted = lists.copy()
     n_numbers = 0
     for place in range(depth):
@@ -365,7 +377,7 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
     distance[:] = 0.0
     choice[:] = -1
     if reach < need:
-        return np.inf, np.inf
+        return np.inf, np.inf, _OPENING
     by_ratio = order_of(ratio[:filled])
     ratio, length = picked(ratio, by_ratio, filled), picked(length, by_ratio, filled)
     owners = np.empty(filled, dtype=np.int64)
@@ -374,12 +386,16 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
 
     answer = np.inf
     bound = 0.0
+    steps = _OPENING
     picks = np.full(depth, -1)
     for limit in (_FEW, _MANY):
-        cost, dropped = _search(
-            limit, answer, need, power, sizes, some_costs, some_gains, ratio, length, owners, slope, price, first, last,
-            step, kind, numbers, picks, distance,
+        cost, dropped, taken = _search(
+            limit, patience - steps, answer, need, power, sizes, some_costs, some_gains, ratio, length, owners, slope,
+            price, first, last, step, kind, numbers, picks, distance,
         )  # fmt: skip
+        steps += taken
+        if dropped == -np.inf:
+            return np.inf, -np.inf, steps
         if cost < answer:
             answer = cost
             choice[:] = -1
@@ -395,24 +411,25 @@ def _additive_one(need, power, kind, slope, price, first, last, step, begin, end
         bound = min(answer, dropped)
         if dropped >= answer * (1.0 - _TIE):
             break
-    return answer, bound
+    return answer, bound, steps
 
 
-@njit(cache=True, nogil=True)
-def additive(need, power, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
+def additive(need, patience, power, kind, slope, price, first, last, step, begin, end, costs, gains, distance, choice):
     """Smallest sum of costs for everybody; arrays are (people, features), lists are (people, moves).
 
     Returns
     -------
-    (best, bound) : arrays of float
+    (best, bound, patience) : arrays of float, int
         The sum found, infinite where nothing is enough; no sum is below ``bound``, which equals ``best`` where the
-        search was complete. ``distance`` and ``choice`` are filled in.
+        search was complete, and is −∞ for those with whom ``patience`` (steps, for all people together) was at its end.
+        ``distance`` and ``choice`` are filled in. What is left of the patience.
     """
     best = np.empty(len(need))
     bound = np.empty(len(need))
     for i in range(len(need)):
-        best[i], bound[i] = _additive_one(
-            need[i], power, kind[i], slope, price, first[i], last[i], step, begin, end, costs[i], gains[i],
+        best[i], bound[i], steps = _additive_one(
+            need[i], patience, power, kind[i], slope, price, first[i], last[i], step, begin, end, costs[i], gains[i],
             distance[i], choice[i],
         )  # fmt: skip
-    return best, bound
+        patience -= steps
+    return best, bound, patience

@@ -10,28 +10,37 @@ so only distances whose regrets add up to less than (best known − L) can be be
 them all. A lattice that is not short has small steps, so there are few.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
-# Numba types these functions.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+# These functions run as they are or compiled (``_compiled``); numba types them.
 
 from __future__ import annotations
 
 import numpy as np
 
-from equirecourse._numba import njit
-
-__all__ = ["CONTINUOUS", "FIXED", "LATTICE", "close", "first_at_least", "order_of", "picked", "relaxed"]
+__all__ = [
+    "CONTINUOUS",
+    "FIXED",
+    "LATTICE",
+    "MAX_NODES",
+    "close",
+    "cost_of",
+    "first_at_least",
+    "order_of",
+    "picked",
+    "put",
+    "relaxed",
+]
 
 FIXED, CONTINUOUS, LATTICE = 0, 1, 2
 
 _TIE = 1e-9
 _MAX_MOVES = 4096  # of one lattice within the regret that is still allowed
-_MAX_NODES = 200_000
+MAX_NODES = 200_000  # of the depth first search of ``close``
 
 
-# NumPy's own argsort, searchsorted and fancy indexing run as fast but take half a minute to compile here.
+# NumPy's own argsort, searchsorted, fancy indexing and slices as targets run as fast but take half a minute to compile.
 
 
-@njit(cache=True, nogil=True)
 def order_of(values):
     """Places of the values in increasing order; equal ones keep their order (a merge sort)."""
     n = len(values)
@@ -55,7 +64,6 @@ def order_of(values):
     return order
 
 
-@njit(cache=True, nogil=True)
 def first_at_least(values, begin, end, wanted):
     """First place from ``begin`` on where increasing values reach ``wanted``; ``end`` if none does."""
     while begin < end:
@@ -67,7 +75,6 @@ def first_at_least(values, begin, end, wanted):
     return begin
 
 
-@njit(cache=True, nogil=True)
 def picked(values, order, count):
     """Values at the first ``count`` places of an order."""
     chosen = np.empty(count)
@@ -76,7 +83,12 @@ def picked(values, order, count):
     return chosen
 
 
-@njit(cache=True, nogil=True)
+def put(values, at, others):
+    """Write other values into ``values``, from place ``at`` on."""
+    for k in range(len(others)):
+        values[at + k] = others[k]
+
+
 def relaxed(rest, ratio, gained, spent, count, slope, price, last, numbers):
     """Least sum of squares for a gain of ``rest`` from hull segments (in order of ratio) and numbers, in part."""
     reach = gained[count]
@@ -112,12 +124,13 @@ def relaxed(rest, ratio, gained, spent, count, slope, price, last, numbers):
     return value
 
 
-@njit(cache=True, nogil=True)
-def _cost(distance, price, power):
-    return price * distance if power == 1 else (price * distance) ** 2
+def cost_of(distance, price, power):
+    """What a distance costs, to the power."""
+    paid = price * distance
+    # The square as a product: interpreted and compiled, it is the same to the last bit.
+    return paid if power == 1 else paid * paid
 
 
-@njit(cache=True, nogil=True)
 def _ideal(mu, power, price, slope, first, last, step, is_lattice):
     """Distance that minimises cost − μ·gain over the moves of a number (0 is staying)."""
     linear = last if mu * slope > price else 0.0
@@ -129,13 +142,12 @@ def _ideal(mu, power, price, slope, first, last, step, is_lattice):
     for k in range(2):
         d = first + step * max(places + k, 0.0)
         if d <= last * (1.0 + 1e-12):
-            value = _cost(d, price, power) - mu * slope * d
+            value = cost_of(d, price, power) - mu * slope * d
             if value < least:
                 best, least = d, value
     return best
 
 
-@njit(cache=True, nogil=True)
 def _at_multiplier(mu, power, kind, slope, price, first, last, step, distance, least):
     """Best distance of every number at multiplier μ; returns (gain, Σ of the minima)."""
     gain, value = 0.0, 0.0
@@ -144,13 +156,12 @@ def _at_multiplier(mu, power, kind, slope, price, first, last, step, distance, l
         if kind[j] == CONTINUOUS or kind[j] == LATTICE:
             d = _ideal(mu, power, price[j], slope[j], first[j], last[j], step[j], kind[j] == LATTICE)
             distance[j] = d
-            least[j] = _cost(d, price[j], power) - mu * slope[j] * d
+            least[j] = cost_of(d, price[j], power) - mu * slope[j] * d
             gain += slope[j] * d
             value += least[j]
     return gain, value
 
 
-@njit(cache=True, nogil=True)
 def _fill(rest, power, members, slope, price, last, distance):
     """Cheapest way to gain ``rest`` from continuous numbers, given in the order of price; infinite if they cannot."""
     for j in members:
@@ -185,11 +196,10 @@ def _fill(rest, power, members, slope, price, last, distance):
             low = middle
     for j in members:
         distance[j] = min(high * slope[j] / (2.0 * price[j] * price[j]), last[j])
-        total += (price[j] * distance[j]) ** 2
+        total += cost_of(distance[j], price[j], power)
     return total
 
 
-@njit(cache=True, nogil=True)
 def _filled(mu, members, slope, price, last):
     gain = 0.0
     for j in members:
@@ -197,7 +207,6 @@ def _filled(mu, members, slope, price, last):
     return gain
 
 
-@njit(cache=True, nogil=True)
 def _one_lattice(rest, power, slope, price, first, last, step):
     """(cost, distance) of the shortest move of a lattice that gains at least ``rest``; infinite if there is none."""
     if rest <= 0.0:
@@ -205,10 +214,9 @@ def _one_lattice(rest, power, slope, price, first, last, step):
     d = first + step * max(np.ceil((rest / slope - first) / step - 1e-9), 0.0)
     if d > last * (1.0 + 1e-12):
         return np.inf, 0.0
-    return _cost(d, price, power), d
+    return cost_of(d, price, power), d
 
 
-@njit(cache=True, nogil=True)
 def _moves_within(gap, mu, power, slope, price, first, last, step, least):
     """(first place, number) of the distances first + k·step whose regret is within the gap: a range, by convexity."""
     top = np.floor((last - first) / step + 1e-9)
@@ -234,7 +242,6 @@ def _moves_within(gap, mu, power, slope, price, first, last, step, least):
     return int(k_low), int(min(k_high - k_low + 1.0, 1e9))
 
 
-@njit(cache=True, nogil=True)
 def _give_back(spare, kind, slope, first, step, distance):
     """Shorten distances by what they gain too much."""
     for j in range(len(kind)):
@@ -249,8 +256,7 @@ def _give_back(spare, kind, slope, first, step, distance):
         distance[j] -= back
 
 
-@njit(cache=True, nogil=True)
-def close(rest, budget, power, kind, slope, price, first, last, step, distance):
+def close(rest, budget, max_nodes, power, kind, slope, price, first, last, step, distance):
     """Cheapest distances that gain at least ``rest``.
 
     Returns
@@ -306,7 +312,7 @@ def close(rest, budget, power, kind, slope, price, first, last, step, distance):
     _give_back(gain - rest, kind, slope, first, step, distance)
     best = 0.0
     for j in range(m):
-        best += _cost(distance[j], price[j], power)
+        best += cost_of(distance[j], price[j], power)
 
     gap = (best - bound) + 1e-12 * best
     counts = np.zeros(m, dtype=np.int64)
@@ -346,12 +352,12 @@ def close(rest, budget, power, kind, slope, price, first, last, step, distance):
         k_from, count = _moves_within(gap, mu, power, slope[j], price[j], first[j], last[j], step[j], least[j])
         for k in range(count):
             d = first[j] + step[j] * (k_from + k)
-            c = _cost(d, price[j], power)
+            c = cost_of(d, price[j], power)
             regret[to], cost[to], profit[to], moved[to] = c - mu * slope[j] * d - least[j], c, slope[j] * d, d
             to += 1
         order = order_of(regret[at:to])
         for values in (regret, cost, profit, moved):
-            values[at:to] = picked(values[at:to], order, to - at)
+            put(values, at, picked(values[at:to], order, to - at))
         begin[level + 1] = to
     # The most that the numbers from a level on can gain.
     tail = np.zeros(depth + 1)
@@ -370,7 +376,7 @@ def close(rest, budget, power, kind, slope, price, first, last, step, distance):
     level, nodes = 0, 0
     while level >= 0:
         nodes += 1
-        if nodes > _MAX_NODES:
+        if nodes > max_nodes:
             return best, bound, False
         if level == depth:
             missing = rest - gained[depth]
@@ -384,7 +390,7 @@ def close(rest, budget, power, kind, slope, price, first, last, step, distance):
                 best = spent[depth] + extra
                 for back in range(depth):
                     here[levels[back]] = moved[place[back] - 1]
-                distance[:] = here
+                put(distance, 0, here)
             level -= 1
             continue
         o = place[level]

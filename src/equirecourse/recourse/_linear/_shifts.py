@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equirecourse.actions import Feature
-from equirecourse.recourse._linear._bottleneck import bottleneck
+from equirecourse.recourse._linear._compiled import solve_additive, solve_bottleneck
 from equirecourse.recourse._linear._form import LinearForm
-from equirecourse.recourse._linear._knapsack import FIXED, LIST, additive
+from equirecourse.recourse._linear._knapsack import FIXED, LIST
 from equirecourse.recourse._problem import Answers, Problem
 
 __all__ = ["solve_shifts"]
@@ -178,9 +178,9 @@ def _knapsack(problem: Problem, need: float, ways: list[_Way], *, optimistic: bo
     distance, choice = zeros.copy(), np.full((1, len(ways)), -1)
     moves = (kind, ones, ones, zeros, zeros, ones, end - sizes, end, costs, gains, distance, choice)
     if problem.aggregate == "max":
-        best = bound = bottleneck(np.array([need]), *moves)
+        best = bound = solve_bottleneck(np.array([need]), *moves)
     else:
-        best, bound = additive(np.array([need]), 1, *moves)
+        best, bound = solve_additive(np.array([need]), 1, *moves)
     return float(best[0]), np.where(choice[0] < 0, -1, choice[0] - (end - sizes)), float(bound[0])
 
 
