@@ -217,31 +217,36 @@ def credit():
 @pytest.mark.parametrize("norm", ["max_shift", "log_shift"])
 def test_percentile_costs_lie_between_two_programs_written_here(credit, norm):
     model, X, actions = credit
-    X = X.head(12)
+    X = X.head(4)
     found = find_recourse(model, X, actions=actions, norm=norm)
-    assert found.exact.all()
+    assert (found.lower_bounds >= (0.999 if norm == "max_shift" else 0.6) * found.costs).all()
     slopes = model[-1].coef_[0] / model[0].scale_
     for i in range(len(X)):
         person, need = X.iloc[i], -model.decision_function(X.iloc[[i]])[0]
-        moves = []  # (feature, cost at the near end of a short stretch, cost at its far end, gain there)
+        moves = []  # (feature, cost of the first value of a stretch, cost of its last one, gain there)
         for j, name in enumerate(X.columns):
             feature = actions[name]
             if feature.change == "no":
                 continue
             known, ranks = (np.array(part) for part in (feature.percentiles.values, feature.percentiles.ranks))
             now = np.interp(person[name], known, ranks)
-            marks = np.unique([*known, *(part for part in (feature.low, feature.high) if np.isfinite(part))])
-            marks = marks[slopes[j] * (marks - person[name]) > 0]
-            far = np.sort(np.unique([person[name], *marks]) * np.sign(slopes[j]))  # away from the person
-            for near, last in zip(far[:-1], far[1:], strict=True):
-                ends = np.linspace(near, last, 11) * np.sign(slopes[j])
-                after = np.interp(ends, known, ranks)
-                shift = np.abs(after - now) if norm == "max_shift" else np.abs(np.log((1 - after) / (1 - now)))
-                gains = slopes[j] * (ends - person[name])
-                moves += [(j, *move) for move in zip(shift[:-1], shift[1:], gains[1:], strict=True)]
+            way = np.sign(slopes[j])
+            assert feature.step == 1
+            marks = [person[name], *known, *(part for part in (feature.low, feature.high) if np.isfinite(part))]
+            marks = np.sort(np.unique(marks) * way)  # on the way from the person
+            ends = np.unique(np.concatenate([np.linspace(*pair, 4).round() for pair in itertools.pairwise(marks)]))
+            ends = ends[ends > person[name] * way]
+            near = np.append(ends[:0] if len(ends) == 0 else person[name] * way + 1, ends[:-1] + 1)[: len(ends)]
+            shifts = []
+            for after in (np.interp(near * way, known, ranks), np.interp(ends * way, known, ranks)):
+                shifts.append(np.abs(after - now) if norm == "max_shift" else np.abs(np.log((1 - after) / (1 - now))))
+            moves += [(j, *move) for move in zip(*shifts, np.abs(slopes[j]) * (ends - person[name] * way), strict=True)]
         owners, near, far, gains = np.array(moves).T
         lower, upper = (cheapest_moves(owners, costs, gains, need, norm) for costs in (near, far))
-        assert lower * (1 - 1e-6) <= found.costs[i] <= upper * (1 + 1e-6)
+        assert lower * (1 - 1e-6) <= found.costs[i]
+        assert found.lower_bounds[i] <= upper * (1 + 1e-6)
+        # The program's list is finer than any that is made here before the first division.
+        assert found.costs[i] <= upper * (1 + 1e-6 if found.exact[i] else 1.02)
         assert upper <= lower + 0.1 * (1 if norm == "log_shift" else 0.2)
 
 

@@ -62,8 +62,8 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
         easy = ~_jumps(problem, folded) if problem.norm in DISTANCES else ~easy
         knapsack = _separable if problem.norm in DISTANCES else solve_shifts
         _ask(problem, folded, np.flatnonzero(easy), knapsack, answers)
-    # What the knapsack could not prove, it has at least found: the program may do better.
-    hard = np.flatnonzero(~easy | ~answers.proven)
+    # What the knapsack could not prove, it has at least found: the program may do better where it knows every value.
+    hard = np.flatnonzero(~easy | (~answers.proven & (~answers.found | problem.grids_are_whole)))
     if len(hard):
         _merge(problem, answers, _by_program(problem.take(hard), form.take(hard)), hard)
         problem.tick(int((~easy).sum()))

@@ -8,7 +8,8 @@ breakpoints on its way; two knapsacks over them bracket the cheapest action:
   that can be done is cheaper.
 
 Where the two differ, the stretches that the optimistic one uses are divided, until they agree. A lattice of few values
-has a breakpoint at each of them, and agrees at once.
+has a breakpoint at each of them, and agrees at once. Of a largest shift, each division halves the difference. A sum of
+log shifts of many numbers with many values has too many ways to be almost the best: there the two bracket the cost.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _FEW = 200  # values of a lattice that are all breakpoints
-_ROUNDS = 60  # a halving each: more than a number has digits
+_ROUNDS = 60  # of divisions, a halving each: more than a number has digits
+_MANY, _SOME = 500, 12  # breakpoints with which a sum takes long, and the rounds it gets: within some per cent (credit)
 _TIE = 1e-8  # bounds that agree to this are equal
 
 
@@ -49,13 +51,14 @@ def solve_shifts(problem: Problem, form: LinearForm, needs: Array) -> Answers:
     Returns
     -------
     Answers
-        Proven where the two knapsacks agree, which they do but for rare ties; a lower bound for the others.
+        Proven where the two knapsacks agree; a lower bound for the others.
     """
     answers = Answers.nothing(problem)
     for person, need in enumerate(needs):
         ways = [_way(problem, form, person, j, float(need)) for j in range(len(problem.actions))]
         cost, lower = np.inf, 0.0
-        for _ in range(_ROUNDS):
+        is_long = problem.aggregate == "sum" and sum(len(way.values) for way in ways) > _MANY
+        for _ in range(_SOME if is_long else _ROUNDS):
             found, places, _ = _knapsack(problem, float(need), ways, optimistic=False)
             if found < cost:
                 cost = found
