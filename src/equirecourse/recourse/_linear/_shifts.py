@@ -1,15 +1,18 @@
 """Percentile costs of a linear score: every allowed value counts, not only those that somebody has.
 
-What a move costs is a curve that rises with the distance, with a kink at each value that people have. Each number gets
-breakpoints on its way; two knapsacks over them bracket the cheapest action:
+The largest shift: with a given budget each feature goes as far as it can, and a bisection finds the smallest budget
+that is enough.
+
+The sum of log shifts: what a move costs is a curve that rises with the distance, with a kink at each value that people
+have. Each number gets breakpoints on its way, and two knapsacks over them bracket the cheapest action:
 
 * the *real* one moves to the breakpoints themselves, so what it finds can be done;
 * the *optimistic* one pays for the first value behind a breakpoint and gains as much as at the next one, so nothing
   that can be done is cheaper.
 
 Where the two differ, the stretches that the optimistic one uses are divided, until they agree. A lattice of few values
-has a breakpoint at each of them, and agrees at once. Of a largest shift, each division halves the difference. A sum of
-log shifts of many numbers with many values has too many ways to be almost the best: there the two bracket the cost.
+has a breakpoint at each of them, and agrees at once. Many numbers with many values have too many ways to be almost the
+best: there the two bracket the cost.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equirecourse.actions import Feature
-from equirecourse.recourse._linear._compiled import solve_additive, solve_bottleneck
+from equirecourse.recourse._linear._compiled import solve_additive
 from equirecourse.recourse._linear._form import LinearForm
 from equirecourse.recourse._linear._knapsack import FIXED, LIST
 from equirecourse.recourse._problem import Answers, Problem
@@ -51,21 +54,107 @@ def solve_shifts(problem: Problem, form: LinearForm, needs: Array) -> Answers:
     Returns
     -------
     Answers
-        Proven where the two knapsacks agree; a lower bound for the others.
+        Proven for the largest shift, and where the two knapsacks agree; a lower bound for the others.
     """
+    return _largest_shift(problem, form, needs) if problem.aggregate == "max" else _sum_of_shifts(problem, form, needs)
+
+
+# --- the largest shift ------------------------------------------------------------------------------------------------
+
+
+def _largest_shift(problem: Problem, form: LinearForm, needs: Array) -> Answers:
+    answers = Answers.nothing(problem)
+    gains, _ = _farthest_moves(problem, form, needs, np.full(len(needs), np.inf))
+    found = gains.sum(axis=1) >= needs
+    low, high = np.zeros(len(needs)), np.ones(len(needs))  # no shift is larger than 1
+    for _ in range(_ROUNDS):
+        middle = 0.5 * (low + high)
+        enough = _farthest_moves(problem, form, needs, middle)[0].sum(axis=1) >= needs
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    gains, own = _farthest_moves(problem, form, needs, high)
+    # The strongest moves that are enough together: the budget says nothing against more, people do.
+    order = np.argsort(-gains, axis=1, kind="stable")
+    sorted_gains = np.take_along_axis(gains, order, axis=1)
+    spared = np.cumsum(sorted_gains, axis=1) - sorted_gains >= needs[:, None]
+    rows, places = np.nonzero(spared | (sorted_gains <= 0.0))
+    own[rows, order[rows, places]] = problem.start[rows, order[rows, places]]
+    answers.own[found], answers.found[:] = own[found], found
+    cost = problem.costs(np.arange(len(needs)), answers.own)
+    answers.proven[:] = ~found | (cost <= low * (1.0 + _TIE) + 1e-12)
+    answers.lower[:] = np.where(found, np.minimum(low, cost), np.inf)
+    return answers
+
+
+def _farthest_moves(problem: Problem, form: LinearForm, needs: Array, budget: Array) -> tuple[Array, Array]:
+    """What each feature gains if it moves as far as the budget allows, but not farther than is of use; and where to."""
+    own, gains = problem.start.copy(), np.zeros(problem.start.shape)
+    low, high = problem.reach
+    for j, feature in enumerate(problem.actions):
+        movable, slope = low[:, j] <= high[:, j], float(form.slopes[j])
+        if not movable.any() or (feature.is_number and slope == 0.0):
+            continue
+        if feature.is_number:
+            ends = _farthest(feature, problem.start[:, j], low[:, j], high[:, j], slope, needs, budget)
+            gain = slope * (ends - problem.start[:, j])
+        else:
+            codes = np.flatnonzero(feature.reachable)
+            table = form.tables[j]
+            assert table is not None
+            offers = table[codes][None, :] - form.at_start[:, [j]]
+            costs = feature.move_cost(problem.norm, problem.start[:, [j]], codes[None, :])
+            fits = (costs <= budget[:, None]) & (codes >= low[:, [j]]) & (codes <= high[:, [j]])
+            best = np.argmax(np.where(fits, offers, -np.inf), axis=1)
+            gain = np.where(fits.any(axis=1), offers[np.arange(len(best)), best], 0.0)
+            ends = codes[best].astype(np.float64)
+        useful = movable & (gain > 0.0)
+        own[useful, j], gains[useful, j] = ends[useful], gain[useful]
+    return gains, own
+
+
+def _farthest(
+    feature: Feature, start: Array, low: Array, high: Array, slope: float, needs: Array, budget: Array
+) -> Array:
+    """The farthest allowed value within a budget, or the first one that gains enough by itself; else the start."""
+    assert feature.percentiles is not None
+    values, ranks = np.asarray(feature.percentiles.values), np.asarray(feature.percentiles.ranks)
+    way = np.sign(slope)
+    if way < 0:  # the mirror image
+        values, ranks, start, low, high = -values[::-1], 1.0 - ranks[::-1], -start, -high, -low
+    limit = np.interp(start, values, ranks) + budget
+    place = np.clip(np.searchsorted(ranks, limit, side="right"), 1, len(ranks) - 1) if len(ranks) > 1 else 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (limit - ranks[place - 1]) / (ranks[place] - ranks[place - 1])
+        ends = values[place - 1] + share * (values[place] - values[place - 1])
+    ends = np.where(limit >= ranks[-1], np.inf, ends)  # beyond what people have, moves cost no more
+    enough = start + needs / abs(slope) * (1.0 + 1e-12)
+    step = feature.step
+    if step is None:
+        ends = np.minimum(np.minimum(ends, high), np.maximum(enough, low))
+    else:
+        within = np.floor(np.minimum(ends, high) / step + 1e-9)
+        ends = np.minimum(within, np.maximum(np.ceil(enough / step), np.ceil(low / step - 1e-9))) * step
+    # A multiple of a step may miss a limit by rounding, as the action set allows.
+    inside = (ends >= low) | (ends >= low - 1e-9 * np.maximum(1.0, np.abs(np.where(np.isfinite(low), low, 0.0))))
+    return np.asarray(way * np.where((ends > start) & inside, ends, start))
+
+
+# --- the sum of log shifts --------------------------------------------------------------------------------------------
+
+
+def _sum_of_shifts(problem: Problem, form: LinearForm, needs: Array) -> Answers:
     answers = Answers.nothing(problem)
     for person, need in enumerate(needs):
         ways = [_way(problem, form, person, j, float(need)) for j in range(len(problem.actions))]
         cost, lower = np.inf, 0.0
-        is_long = problem.aggregate == "sum" and sum(len(way.values) for way in ways) > _MANY
+        is_long = sum(len(way.values) for way in ways) > _MANY
         for _ in range(_SOME if is_long else _ROUNDS):
-            found, places, _ = _knapsack(problem, float(need), ways, optimistic=False)
+            found, places, _ = _knapsack(float(need), ways, optimistic=False)
             if found < cost:
                 cost = found
                 answers.own[person] = [
                     problem.start[person, j] if place < 0 else ways[j].values[place] for j, place in enumerate(places)
                 ]
-            _, places, bound = _knapsack(problem, float(need), ways, optimistic=True)
+            _, places, bound = _knapsack(float(need), ways, optimistic=True)
             lower = max(lower, bound)
             if lower >= cost * (1.0 - _TIE) or not _divide(ways, places, float(need)):
                 break
@@ -170,7 +259,7 @@ def _breakpoints(
     return float(way * first), np.asarray(way * values)
 
 
-def _knapsack(problem: Problem, need: float, ways: list[_Way], *, optimistic: bool) -> tuple[float, Ints, float]:
+def _knapsack(need: float, ways: list[_Way], *, optimistic: bool) -> tuple[float, Ints, float]:
     """Cost of the best choice, the place that each feature goes to (−1 stays), and a lower bound."""
     sizes = np.array([len(way.values) for way in ways])
     end = np.cumsum(sizes)
@@ -180,10 +269,7 @@ def _knapsack(problem: Problem, need: float, ways: list[_Way], *, optimistic: bo
     zeros, ones = np.zeros((1, len(ways))), np.ones(len(ways))
     distance, choice = zeros.copy(), np.full((1, len(ways)), -1)
     moves = (kind, ones, ones, zeros, zeros, ones, end - sizes, end, costs, gains, distance, choice)
-    if problem.aggregate == "max":
-        best = bound = solve_bottleneck(np.array([need]), *moves)
-    else:
-        best, bound = solve_additive(np.array([need]), 1, *moves)
+    best, bound = solve_additive(np.array([need]), 1, *moves)
     return float(best[0]), np.where(choice[0] < 0, -1, choice[0] - (end - sizes)), float(bound[0])
 
 
