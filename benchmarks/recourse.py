@@ -78,8 +78,8 @@ def percentile_costs(quick: bool) -> None:
         ratio, bounds = found.costs[: len(some)] / by_milp, found.lower_bounds / found.costs
         print(
             f"{norm:<9} ours {ours * 1e3:7.3f} ms ({found.exact.mean():.0%} proven, bounds from {bounds.min():.0%} of "
-            f"the cost on), HiGHS {theirs * 1e3:6.1f} ms, HiGHS ÷ ours {theirs / ours:6.0f}   target: at least {target}; "
-            f"our cost ÷ its {ratio.min():.3f} to {ratio.max():.3f}",
+            f"the cost on), HiGHS {theirs * 1e3:6.1f} ms, HiGHS ÷ ours {theirs / ours:6.0f}   "
+            f"target: at least {target}; our cost ÷ its {ratio.min():.3f} to {ratio.max():.3f}",
             flush=True,
         )
 

@@ -45,7 +45,7 @@ WAYS = {
     "skops": through_skops,
 }
 MODELS = {
-    "linear": lambda: EqualRecourseLinear(LogisticRegression()),
+    "linear": lambda: EqualRecourseLinear(LogisticRegression(), recourse_penalty=1.0),
     "svc": lambda: EqualRecourseSVC(),
     "lightgbm": lambda: EqualRecourseBoosting(LGBMClassifier(n_estimators=20, verbose=-1)),
     "xgboost": lambda: EqualRecourseBoosting(XGBClassifier(n_estimators=20)),

@@ -195,7 +195,8 @@ def _two_values(column: Array) -> tuple[float, float]:
     """Two values far apart, so that the difference of what the model sees of them is not rounded away."""
     known = column[~np.isnan(column)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-    return (low, high) if high > low else (low, low + max(1.0, abs(low)))
+    # As far apart as the numbers are large: people may differ by a rounding error only.
+    return low, low + (max(high - low, abs(low), abs(high)) or 1.0)
 
 
 def _probe(

@@ -39,16 +39,20 @@ def solve(problem: Problem, form: LinearForm) -> Answers:
 
 
 def _typical_cost(problem: Problem, form: LinearForm, person: int) -> float:
-    """What the score would cost if numbers moved freely; something of the kind for labels."""
-    prices = np.array([feature.cost for feature in problem.actions])
-    need = abs(form.scores[person])
+    """What the score would cost if numbers moved freely, or by their first step; something of the kind for labels."""
+    need = max(abs(form.scores[person]), float(form.rounding(problem.start, [person])[0]))
     costs: list[float] = []
     for j, feature in enumerate(problem.actions):
-        if feature.is_number and problem.grids[j] is None:
-            costs += [float(need / abs(form.slopes[j]) * prices[j])] if feature.mutable and form.slopes[j] else []
-        elif feature.mutable:
+        low, high = (float(side[person, j]) for side in problem.reach)
+        if low > high:
+            continue
+        if not feature.is_number or problem.grids[j] is not None:
             _, listed = _listed(problem, person, j)
             costs += listed[listed > 0].tolist()
+        elif form.slopes[j]:
+            start = float(problem.start[person, j])
+            jump = max(low - start, start - high, feature.step or 0.0)
+            costs.append(float(max(need / abs(form.slopes[j]), jump) * feature.cost))
     return float(min(costs, default=1.0)) or 1.0
 
 

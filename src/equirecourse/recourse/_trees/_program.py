@@ -156,9 +156,10 @@ class TreeProgram(ActionProgram):
         own = self._settled(values)
         chosen = [max(leaves, key=lambda variable: float(values[variable])) for leaves in self.leaves]
         nodes = {leaves[variable] for leaves, variable in zip(self.leaves, chosen, strict=True)}
-        # The solver's tolerance may have put the action on the wrong side of a threshold: then other actions, which
-        # really are in these leaves, may be accepted.
-        if not self.leaves or not nodes <= self._leaves_of(own):
+        # The solver's tolerance may have put the action on the wrong side of a threshold, or of a rule: then others in
+        # these leaves may be accepted.
+        allowed = self.problem.respected([self.person], own[None, :])[0]
+        if not self.leaves or not allowed or not nodes <= self._leaves_of(own):
             return super().forbid(values, certain)
         self.program.at_most(Expression(dict.fromkeys(chosen, 1.0)), len(chosen) - 1.0)
         return True, True
