@@ -15,7 +15,7 @@ from equirecourse.actions._words import in_words, limits_in_words, quoted
 if TYPE_CHECKING:
     from equirecourse.actions._action_set import ActionSet
 
-__all__ = ["own_changes", "respected", "starts_outside", "violations"]
+__all__ = ["own_changes", "respected", "starts_outside", "violations", "without_rounding"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -82,8 +82,16 @@ def own_changes(actions: ActionSet, start: Array, end: Array) -> Array:
         source, target = actions.index(link.source), actions.index(link.target)
         move = end[:, source] - start[:, source]
         own[:, target] -= np.where(np.isnan(move), 0.0, link.rate * move)
+    return without_rounding(actions, start, own)
+
+
+def without_rounding(actions: ActionSet, start: Array, own: Array) -> Array:
+    """Own changes, without moves of carried numbers that nobody could tell from the rounding of what carries them."""
+    if not actions.links:
+        return own
+    own = own.copy()
+    end = actions.carry(start, own)
     for target in {actions.index(link.target) for link in actions.links}:
-        # What is left of a carried number is rounding error, unless the person moved it as well.
         size = np.maximum(np.abs(start[:, target]), np.abs(end[:, target]))
         unmoved = np.abs(own[:, target] - start[:, target]) <= _SLACK * np.maximum(1.0, size)
         own[:, target] = np.where(unmoved, start[:, target], own[:, target])
@@ -114,6 +122,7 @@ def starts_outside(actions: ActionSet, table: pd.DataFrame) -> pd.DataFrame:
 
 def _checks(actions: ActionSet, start: Array, own: Array) -> Iterator[Broken]:
     """Each thing that is not allowed, with the people who do it."""
+    own = without_rounding(actions, start, own)
     end = actions.carry(start, own)
     moved, ended = _moved(start, own), _moved(start, end)
     for j in np.flatnonzero((moved | ended).any(axis=0)).tolist():  # most features of most people stay

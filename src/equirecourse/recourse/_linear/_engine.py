@@ -81,7 +81,11 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
     the engine aims beyond the boundary, and the two costs tell whether that is proven to be the best.
     """
     asked, rounding = problem.take(people), form.rounding(problem.start, people)
-    aimed = engine(asked, form.take(people), -form.scores[people] - rounding)
+    needs = -form.scores[people] - rounding
+    aimed = engine(asked, form.take(people), np.where(needs > 0.0, needs, rounding))
+    # Who is on the boundary but for rounding has nothing to gain, as far as anybody can tell from outside the model.
+    there = needs <= 0.0
+    aimed.own[there], aimed.found[there], aimed.proven[there], aimed.lower[there] = asked.start[there], True, True, 0.0
     own, yes = aimed.own, np.zeros(len(people), dtype=bool)
     for margin in (0.0, *MARGINS):
         left = np.flatnonzero(aimed.found & ~yes)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equirecourse.actions import ActionSet, Feature, total_cost
+from equirecourse.actions._changes import without_rounding
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._trees._cells import asks_for_moves
 from equirecourse.recourse._trees._partition import Axis
@@ -99,9 +100,12 @@ class _Number(NamedTuple):
 
     @property
     def marks(self) -> Array:
-        """The last value before each cut, each cut, and the limits of where it may end up."""
+        """The last value before each cut, each cut, the limits of where it may end up, and the smallest moves."""
         limits = [side for side in (self.feature.low, self.feature.high) if np.isfinite(side)]
-        return np.concatenate([self.cuts, np.nextafter(self.cuts, -np.inf), limits])
+        hair = 2e-9 * max(1.0, abs(self.start))  # what a carried number has to move to be told from rounding
+        return np.concatenate(
+            [self.cuts, np.nextafter(self.cuts, -np.inf), limits, [self.start - hair, self.start + hair]]
+        )
 
     @property
     def need(self) -> float:
@@ -249,6 +253,7 @@ class _Group:
     def _cheapest(self, own: Array, free: int | None) -> Options:
         actions, group = self.problem.actions, list(self.group)
         before = np.broadcast_to(self.start, own.shape)
+        own = without_rounding(actions, before, own)
         own = own[ActionSet(actions.features, links=actions.links).respected(before, own)]
         before = before[: len(own)]
         ends = actions.carry(before, own)[:, group]
