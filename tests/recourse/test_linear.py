@@ -479,3 +479,48 @@ def test_what_is_known_of_one_person_serves_nobody_else(monkeypatch):
         assert len(reads) == len(rejected)
         both = find_recourse(view, frame.iloc[rejected], actions=these, norm="l1")
         np.testing.assert_allclose(both.costs, alone.costs[rejected], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["auto", "milp"])
+@pytest.mark.parametrize("norm", sorted(NORMS))
+def test_nobody_who_can_change_nothing_has_recourse(norm, method):
+    X = pd.DataFrame({"c": ["a", "b", "c"] * 10, "d": ["p", "q"] * 15})
+    model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(X, X.c == "a")
+    actions = ActionSet.from_frame(X, immutable=["c", "d"])
+    found = find_recourse(model, X, actions=actions, norm=norm, method=method)
+    assert (found.status[X.c != "a"] == "infeasible").all()
+    assert found.exact.all()
+
+
+def test_slopes_do_not_depend_on_who_else_is_asked_about():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, X.a + X.b > 0)
+    person = X[model.predict(X) == 0].head(1)
+    twins = pd.concat([person, np.nextafter(person, np.inf)])  # a difference that a scaler rounds away
+    actions = ActionSet.from_frame(X)
+    both, alone = (find_recourse(model, some, actions=actions, norm="l1") for some in (twins, person))
+    np.testing.assert_allclose(both.costs, alone.costs[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_who_starts_outside_a_limit_may_stay_there_or_jump_inside(norm):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = LogisticRegression().fit(X, X.sum(axis=1) > 0)
+    model.coef_, model.intercept_ = np.array([[-1.1, 1.9]]), np.array([-1.7])
+    actions = ActionSet([Feature("x0", high=0.6), Feature("x1", low=0.5, change="increase")])
+    found = find_recourse(model, np.array([[1.4, -0.3]]), actions=actions, norm=norm)
+    ends = np.array(list(itertools.product([1.4, *np.linspace(-2, 0.6, 261)], [-0.3, *np.linspace(0.5, 3, 251)])))
+    moves = np.abs(ends - [1.4, -0.3])[model.predict(ends)]
+    best = {"l1": moves.sum(axis=1), "l2": np.sqrt((moves**2).sum(axis=1)), "linf": moves.max(axis=1)}[norm].min()
+    assert found.exact.all()
+    assert best - 0.02 <= found.costs[0] <= best + 1e-9
+
+
+def test_a_boundary_on_a_multiple_of_a_step_is_the_models_own_affair():
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    model.coef_, model.intercept_ = np.array([[0.4]]), np.array([-0.6])
+    assert model.predict([[1.5]])[0] == 1  # by a rounding error
+    found = find_recourse(model, [[1.1]], actions=ActionSet([Feature("x0", change="increase", step=0.25)]), norm="l1")
+    np.testing.assert_allclose(found.costs, 0.4)
+    assert found.exact.all()

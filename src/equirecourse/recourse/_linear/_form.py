@@ -209,5 +209,9 @@ def _probe(
     after = before.copy()
     after[np.arange(len(moving)), moving] = np.concatenate([*probes.values(), np.zeros(0)])
     # Without links, which would move other features along: a probe moves one alone.
-    seen = view.inputs(decode(table.iloc[people], actions.features, before, after)) if len(moving) else np.zeros((0, 0))
+    seen = (
+        view.inputs(decode(table.iloc[people], actions.features, before, after))
+        if len(moving)
+        else view.inputs(table)[:0]
+    )
     return {j: seen[moving == j] for j in probes}

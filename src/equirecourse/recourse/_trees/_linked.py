@@ -133,10 +133,15 @@ class _Group:
 
     def _number(self, j: int) -> _Number:
         feature, start = self.problem.actions.features[j], float(self.start[j])
+        low, high = (float(side[self.person, j]) for side in self.problem.reach)
+        ends = [start, *((low, high) if low <= high else ())]
+        if any(link.target == feature.name for link in self.problem.actions.links):
+            ends += [feature.low, feature.high]
+        # What lies beyond is there for the sake of other people.
         cuts = self.axes[j].cuts
+        cuts = cuts[(cuts > min(ends)) & (cuts <= max(ends))]
         if asks_for_moves(self.problem, feature.name) and not np.isnan(start):
             cuts = np.unique(np.concatenate([cuts, [start, np.nextafter(start, np.inf)]]))
-        low, high = (float(side[self.person, j]) for side in self.problem.reach)
         return _Number(feature, start, low, high, cuts)
 
     def options(self) -> Options:

@@ -63,7 +63,8 @@ class TreeProgram(ActionProgram):
         cells = [cells_of(problem, j, axis, np.array([person])) for j, axis in enumerate(axes)]
         if scale is None:
             dear = np.concatenate([part.costs[0, np.isfinite(part.costs[0])] for part in cells])
-            scale = float(np.median(dear[dear > 0])) if (dear > 0).any() else 1.0
+            dear = dear[dear > 1e-9 * dear.max(initial=0.0)]  # a hair to either side of the start is no typical move
+            scale = float(np.median(dear)) if len(dear) else 1.0
         linked = {problem.actions.index(name) for link in problem.actions.links for name in (link.source, link.target)}
         lists: list[tuple[Array, Array] | None] = []
         columns: list[NDArray[np.intp]] = []
