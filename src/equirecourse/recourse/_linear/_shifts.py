@@ -12,7 +12,7 @@ have. Each number gets breakpoints on its way, and two knapsacks over them brack
 
 Where the two differ, the stretches that the optimistic one uses are divided, until they agree. A lattice of few values
 has a breakpoint at each of them, and agrees at once. Many numbers with many values have too many ways to be almost the
-best: there the two bracket the cost.
+best: there the real one and the relaxation of the optimistic one bracket the cost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Ints = NDArray[np.int64]
 
 _FEW = 200  # values of a lattice that are all breakpoints
 _ROUNDS = 60  # of divisions, a halving each: more than a number has digits
-_MANY, _SOME = 500, 12  # breakpoints with which a sum takes long, and the rounds it gets: within some per cent (credit)
+_MANY = 500  # breakpoints with which a knapsack takes some 10 ms: it is solved once, and bounded by its relaxation
 _TIE = 1e-8  # bounds that agree to this are equal
 
 
@@ -147,13 +147,16 @@ def _sum_of_shifts(problem: Problem, form: LinearForm, needs: Array) -> Answers:
         ways = [_way(problem, form, person, j, float(need)) for j in range(len(problem.actions))]
         cost, lower = np.inf, 0.0
         is_long = sum(len(way.values) for way in ways) > _MANY
-        for _ in range(_SOME if is_long else _ROUNDS):
+        for _ in range(_ROUNDS):
             found, places, _ = _knapsack(float(need), ways, optimistic=False)
             if found < cost:
                 cost = found
                 answers.own[person] = [
                     problem.start[person, j] if place < 0 else ways[j].values[place] for j, place in enumerate(places)
                 ]
+            if is_long:
+                lower = _relaxation(float(need), ways) if np.isfinite(cost) else np.inf
+                break
             _, places, bound = _knapsack(float(need), ways, optimistic=True)
             lower = max(lower, bound)
             if lower >= cost * (1.0 - _TIE) or not _divide(ways, places, float(need)):
@@ -271,6 +274,29 @@ def _knapsack(need: float, ways: list[_Way], *, optimistic: bool) -> tuple[float
     moves = (kind, ones, ones, zeros, zeros, ones, end - sizes, end, costs, gains, distance, choice)
     best, bound = solve_additive(np.array([need]), 1, *moves)
     return float(best[0]), np.where(choice[0] < 0, -1, choice[0] - (end - sizes)), float(bound[0])
+
+
+def _relaxation(need: float, ways: list[_Way]) -> float:
+    """A lower bound on the optimistic knapsack: the best value of its Lagrangian.
+
+    For every price λ of a unit of gain, λ·need + Σ_j min(0, min_k (cost − λ·gain)) is one.
+    """
+    ways = [way for way in ways if len(way.values)]
+    begin = np.cumsum([0, *(len(way.values) for way in ways[:-1])])
+    costs, gains = np.concatenate([way.least for way in ways]), np.concatenate([way.gains for way in ways])
+    low, high, best = 0.0, None, 0.0
+    price = float(np.max(costs)) / need
+    for _ in range(_ROUNDS):
+        regrets = np.minimum(np.minimum.reduceat(costs - price * gains, begin), 0.0)
+        value = price * need + float(regrets.sum())
+        best = max(best, value)
+        # The bound is concave in the price: what it gains with a little more of it tells on which side the best one is.
+        more = price * (1.0 + 1e-9)
+        if more * need + float(np.minimum(np.minimum.reduceat(costs - more * gains, begin), 0.0).sum()) > value:
+            low, price = price, 2.0 * price if high is None else 0.5 * (price + high)
+        else:
+            high, price = price, 0.5 * (low + price)
+    return best
 
 
 def _divide(ways: list[_Way], places: Ints, need: float) -> bool:
