@@ -66,8 +66,9 @@ def find_recourse(
         people the action set was made from, the largest shift or the sum of log shifts.
     method : {"auto", "linear", "trees", "kernel", "search", "milp", "surrogate"}, default="auto"
         The engine; "auto" takes the most exact one for the model. "milp" solves a mixed-integer program per person
-        where others are faster, as an independent check. "surrogate" estimates the costs by local linear functions, as
-        the paper's Algorithm 2 does: prices of an action set count, and what cannot change; limits do not.
+        where others are faster, as an independent check; a claim of theirs that the other engine refutes is withdrawn.
+        "surrogate" estimates the costs by local linear functions, as the paper's Algorithm 2 does: prices of an action
+        set count, and what cannot change; limits do not.
     favorable_label : label, optional
         The label that means yes; by default the model's ``favorable_label_``, or else the larger label.
     background : table, optional
@@ -151,8 +152,8 @@ def _ask(problem: Problem, method: str) -> tuple[str, Answers, tuple[str, ...]]:
             f"method={method!r} does not fit this model: {type(final).__name__} is read by {fits!r}; use 'auto'."
         )
     engines: dict[str, Callable[[Problem], Answers]] = {
-        "linear": lambda asked: _linear.solve(asked, always_milp=method == "milp"),
-        "trees": lambda asked: _trees.solve(asked, always_milp=method == "milp"),
+        "linear": _by_programs(_linear.solve) if method == "milp" else _linear.solve,
+        "trees": _by_programs(_trees.solve) if method == "milp" else _trees.solve,
         "kernel": _kernel.solve,
         "search": _search.solve,
     }
@@ -169,6 +170,22 @@ def _ask(problem: Problem, method: str) -> tuple[str, Answers, tuple[str, ...]]:
             told = (f"The costs are upper bounds found by search, because {reason}.",)
             return "search", _search.solve(problem), told
     return name, engines[name](problem), ()
+
+
+def _by_programs(solve: Callable[..., Answers]) -> Callable[[Problem], Answers]:
+    """The programs of an engine; what they claim, within a solver's tolerances, is withdrawn where the engine refutes it."""
+
+    def answer(problem: Problem) -> Answers:
+        answers = solve(problem, always_milp=True)
+        others = solve(replace(problem, tick=lambda _: None))
+        everybody = np.arange(len(problem.start))
+        own, other = (np.where(part.found, problem.costs(everybody, part.own), np.inf) for part in (answers, others))
+        refuted = other < own * (1.0 - 1e-6)
+        answers.proven[refuted] = False
+        np.minimum(answers.lower, other, out=answers.lower)
+        return answers
+
+    return answer
 
 
 def _engine_for(final: Any) -> str:

@@ -51,8 +51,8 @@ class Solution:
 
     Attributes
     ----------
-    status : {"optimal", "stopped", "infeasible"}
-        "stopped": time was over; there may be values all the same.
+    status : {"optimal", "stopped", "infeasible", "failed"}
+        "stopped": time was over; there may be values all the same. "failed": the solver gave up.
     values : ndarray or None
         The variables of the best point.
     objective : float
@@ -216,8 +216,10 @@ class Program:
             if _STATUS.get(found.status) != "infeasible":
                 break
         status = _STATUS.get(found.status, "failed")
-        if status in ("failed", "unbounded"):
-            raise RuntimeError(f"HiGHS failed on a program with {n} variables and {m} rows: {found.message}")
+        if status == "unbounded":
+            raise RuntimeError(f"HiGHS calls a program with {n} variables and {m} rows unbounded: {found.message}")
+        if status == "failed":  # a solver that does not know says nothing
+            return Solution(status, None, np.inf, -np.inf)
         constant = self._objective.constant
         values = None if found.x is None else np.asarray(found.x, dtype=np.float64)
         objective = np.inf if values is None else float(found.fun) + constant
