@@ -173,7 +173,7 @@ def _ask(problem: Problem, method: str) -> tuple[str, Answers, tuple[str, ...]]:
 
 
 def _by_programs(solve: Callable[..., Answers]) -> Callable[[Problem], Answers]:
-    """The programs of an engine; what they claim, within a solver's tolerances, is withdrawn where the engine refutes it."""
+    """The programs of an engine; what they claim is withdrawn where the engine itself refutes it."""
 
     def answer(problem: Problem) -> Answers:
         answers = solve(problem, always_milp=True)

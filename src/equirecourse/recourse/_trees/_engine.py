@@ -31,6 +31,7 @@ Ints = NDArray[np.intp]
 _CHUNK = 128  # people at a time, so that tables of cells stay small
 _BOXES = 2000  # looked at between two looks at the clock
 _LARGE = 20_000  # nodes from which on it pays to begin with the neighbourhood of a person
+_SAME = 1.0 - 1e-9  # costs that agree to this are equal
 _REFUSALS = 20  # of single points by the model itself, before the search for a person is given up
 
 
@@ -223,6 +224,7 @@ class _Person:
         self.columns: NDArray[np.int32] | None = None
         self.proven = self.stopped = False
         self.lower = 0.0
+        self.doubt = np.inf  # the cost of the cheapest point that the model refused: others of its cells may do
 
     def _answers(self) -> NDArray[np.uint8]:
         """Answers to the questions about sets, in the cells of labels and with the options of linked features."""
@@ -262,6 +264,7 @@ class _Person:
     def refuse(self, time_limit: float) -> None:
         """The model said no to the point that was found: look for another."""
         assert self.columns is not None
+        self.doubt = min(self.doubt, self.lower)
         self.bans = np.vstack([self.bans, self.columns[None, :]])
         self.columns = None
         self.proven = False
@@ -302,10 +305,11 @@ class _Person:
         self.stopped = size > 0
         self.lower = self._root(best if size == 0 else min(best, _least(places, stack, size, self.largest)))
         missing = min((options.missing for options in self.linked), default=np.inf)
+        missing = min(missing, self.doubt)
         if self.found:
-            self.proven = size == 0 and self.lower <= missing
+            self.proven = size == 0 and self.lower * _SAME <= missing
         else:
-            self.proven = size == 0 and all(options.complete for options in self.linked)
+            self.proven = size == 0 and self.doubt == np.inf and all(options.complete for options in self.linked)
         if not self.proven:
             self.lower = min(self.lower, missing)
 

@@ -15,6 +15,8 @@ __all__ = ["lightgbm", "xgboost"]
 
 Array = NDArray[np.float64]
 
+_LIGHTGBM_ZERO = float(np.float32(1e-35))  # its kZeroThreshold: what is smaller does not reach the trees
+
 
 def _one_score(values: Array, favours_second: bool) -> Array:
     return np.stack([np.zeros_like(values), values if favours_second else -values], axis=1)
@@ -65,7 +67,7 @@ def _xgboost_tree(tree: dict[str, Any], favours_second: bool) -> Tree:
 
 
 def lightgbm(model: Any, favours_second: bool) -> Ensemble:
-    """Read LightGBM: inputs as they are, ``<=`` goes left, the second label needs more than zero."""
+    """Read LightGBM: inputs as they are but for tiny ones, ``<=`` goes left, the second label needs more than zero."""
     booster = model.booster_
     saved = booster.dump_model(num_iteration=booster.best_iteration if booster.best_iteration > 0 else -1)
     objective = saved.get("objective", "one of its user's")
@@ -74,7 +76,7 @@ def lightgbm(model: Any, favours_second: bool) -> Ensemble:
     if saved["pandas_categorical"]:
         raise Opaque("LightGBM that numbers the categories of a pandas frame itself")
     trees = [_lightgbm_tree(tree["tree_structure"], favours_second) for tree in saved["tree_info"]]
-    return join(trees, wins_ties=not favours_second)
+    return join(trees, wins_ties=not favours_second, zero_up_to=_LIGHTGBM_ZERO)
 
 
 def _lightgbm_tree(root: dict[str, Any], favours_second: bool) -> Tree:

@@ -82,6 +82,8 @@ class Ensemble:
         Whether sums are made in float32.
     zero_is_missing : bool
         Whether inputs are sparse and what is not in them counts as missing.
+    zero_up_to : float
+        Inputs of this size or less are taken for zeros.
     """
 
     roots: Ints
@@ -100,6 +102,7 @@ class Ensemble:
     single_inputs: bool
     single_sums: bool
     zero_is_missing: bool = False
+    zero_up_to: float = 0.0
 
     @property
     def n_questions(self) -> int:
@@ -155,6 +158,8 @@ class Ensemble:
     def compared(self, question: Any, values: Any) -> Mask:
         """Answers to some questions, a zero being a number like any other: they turn once as a number rises."""
         question, values = np.asarray(question), np.asarray(values, dtype=np.float64)
+        if self.zero_up_to > 0.0:
+            values = np.where(np.abs(values) <= self.zero_up_to, 0.0, values)
         if self.single_inputs:
             with np.errstate(over="ignore"):
                 rounded = values.astype(np.float32).astype(np.float64)
@@ -215,6 +220,7 @@ def join(
     below: str = "<=",
     single_inputs: bool = False,
     single_sums: bool = False,
+    zero_up_to: float = 0.0,
 ) -> Ensemble:
     """Put trees one after another, and number the questions they ask."""
     sizes = np.array([len(tree.left) for tree in trees], dtype=np.intp)
@@ -257,4 +263,5 @@ def join(
         below=below,
         single_inputs=single_inputs,
         single_sums=single_sums,
+        zero_up_to=zero_up_to,
     )
