@@ -100,11 +100,11 @@ class _Number(NamedTuple):
 
     @property
     def marks(self) -> Array:
-        """The last value before each cut, each cut, the limits of where it may end up, and the smallest moves."""
+        """Each cut and the value before it, the limits of where it may end up, the start and the smallest moves."""
         limits = [side for side in (self.feature.low, self.feature.high) if np.isfinite(side)]
         hair = 2e-9 * max(1.0, abs(self.start))  # what a carried number has to move to be told from rounding
         return np.concatenate(
-            [self.cuts, np.nextafter(self.cuts, -np.inf), limits, [self.start - hair, self.start + hair]]
+            [self.cuts, np.nextafter(self.cuts, -np.inf), limits, self.start + hair * np.arange(-1, 2)]
         )
 
     @property
