@@ -111,7 +111,7 @@ class Problem:
     def grids(self) -> list[Array | None]:
         """Under a percentile norm, values that each number is tried at by programs and searches; else None.
 
-        All of them if there are few; else those that people have, and the limits.
+        All of them if there are few; else those that people have, and the limits or values beyond everybody's.
         """
         return [self._grid(j) for j in range(len(self.actions))]
 
@@ -127,6 +127,10 @@ class Problem:
             assert step is not None
             return np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1.0) * step
         values = np.append(feature.percentiles.values, [side for side in (low, high) if np.isfinite(side)])
+        # Where there is no limit, some values beyond everybody's: they cost no more than the last one that people have.
+        known = np.concatenate([values, self.start[~np.isnan(self.start[:, j]), j]])
+        beyond = (step or float(np.ptp(known)) or 1.0) * np.array([1.0, 10.0, 100.0])
+        values = np.concatenate([values, known.max() + beyond, known.min() - beyond])
         if step is not None:
             values = np.unique(np.concatenate([np.floor(values / step), np.ceil(values / step)])) * step
         return np.unique(values[(values >= low) & (values <= high)])
