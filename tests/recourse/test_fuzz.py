@@ -15,3 +15,11 @@ def test_no_proof_is_refuted_by_trying_everything(chunk):
     seeds = range(chunk * WORLDS, (chunk + 1) * WORLDS)
     failures = [failure for seed in seeds for failure in check(make_world(seed))]
     assert not failures, "\n".join(map(str, failures))
+
+
+# Found by longer runs: a start a hair from a multiple of its step, where HiGHS' presolve lost the cheapest action; and
+# a score on the very boundary, which a table of two rows and one of one row round differently.
+@pytest.mark.parametrize("seed", [22521, 21693])
+def test_worlds_that_were_wrong_once(seed):
+    failures = check(make_world(seed))
+    assert not failures, "\n".join(map(str, failures))

@@ -87,10 +87,10 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
     there = needs <= 0.0
     aimed.own[there], aimed.found[there], aimed.proven[there], aimed.lower[there] = asked.start[there], True, True, 0.0
     own, yes = aimed.own, np.zeros(len(people), dtype=bool)
-    for margin in (0.0, *MARGINS):
+    for margin in MARGINS:
         left = np.flatnonzero(aimed.found & ~yes)
-        farther = nudged(asked, form.slopes, own, (1.0 + margin) * rounding)[left] if margin else own[left]
-        accepted = problem.accepted(people[left], farther) if len(left) else np.zeros(0, dtype=bool)
+        farther = nudged(asked, form.slopes, own, (1.0 + margin) * rounding)[left]
+        accepted = _accepted(problem, form, people[left], farther)
         own[left[accepted]], yes[left[accepted]] = farther[accepted], True
     proven, lower = aimed.proven & (yes | ~aimed.found), aimed.lower.copy()
     for margin in MARGINS:
@@ -99,7 +99,7 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
             break
         beyond = engine(asked.take(left), form.take(people[left]), -form.scores[people[left]] + margin * rounding[left])
         accepted = beyond.found.copy()
-        accepted[beyond.found] = problem.accepted(people[left[beyond.found]], beyond.own[beyond.found])
+        accepted[beyond.found] = _accepted(problem, form, people[left[beyond.found]], beyond.own[beyond.found])
         own[left[accepted]], yes[left[accepted]] = beyond.own[accepted], True
         if not beyond.found.any():
             break
@@ -109,6 +109,18 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
     answers.found[people], answers.proven[people], answers.lower[people] = yes, proven, lower
     answers.stopped[people] = aimed.stopped
     problem.tick(len(people))
+
+
+def _accepted(problem: Problem, form: LinearForm, people: NDArray[np.intp], own: Array) -> Mask:
+    """Whether the model says yes to some people after a change.
+
+    Sums of products are rounded differently in tables of different lengths: where that decides, the person is asked
+    about alone, so that the answer does not depend on who else is there.
+    """
+    yes = problem.accepted(people, own) if len(people) else np.zeros(0, dtype=bool)
+    for k in np.flatnonzero(form.is_close(problem.start, people, own)):
+        yes[k] = problem.accepted(people[[k]], own[[k]])[0]
+    return yes
 
 
 def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[np.intp]) -> None:

@@ -58,6 +58,16 @@ class LinearForm:
         terms = np.abs(np.nan_to_num(start[people]) * self.slopes).sum(axis=1)
         return np.asarray(ROUNDING * (np.abs(self.scores[people]) + terms + 1e-288))
 
+    def is_close(self, start: Array, people: Any, own: Array) -> NDArray[np.bool_]:
+        """Whose score after a change is so close to the boundary that the model's rounding decides."""
+        with np.errstate(invalid="ignore"):
+            scores = self.scores[people] + np.nan_to_num((own - start[people]) * self.slopes).sum(axis=1)
+        for j, table in enumerate(self.tables):
+            moved = np.flatnonzero(own[:, j] != start[people, j]) if table is not None else np.zeros(0, dtype=int)
+            if table is not None and len(moved):
+                scores[moved] += table[own[moved, j].astype(int)] - self.at_start[people, j][moved]
+        return np.asarray(np.abs(scores) <= 0.5 * self.rounding(start, people))
+
     def folded_slopes(self, actions: ActionSet) -> Array:
         """Score per unit of each number, with what links carry along."""
         slopes = self.slopes.copy()

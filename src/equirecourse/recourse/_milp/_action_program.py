@@ -256,7 +256,7 @@ class ActionProgram:
             return 0.0
         part, rate = moving[0]
         if isinstance(part, Range):
-            return 0.0 if part.is_continuous else 1e-3 * abs(rate) * part.size
+            return 0.0 if part.is_continuous else 1e-3 * abs(rate) * part.first
         assert part is not None
         distances = np.abs(part.values[1:] - part.values[0])
         return 1e-3 * abs(rate) * float(distances[distances > 0].min(initial=np.inf))

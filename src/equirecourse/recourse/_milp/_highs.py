@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 # What scipy's status numbers mean; everything else is a failure of the solver.
 _STATUS = {0: "optimal", 1: "stopped", 2: "infeasible", 3: "unbounded"}
 
+_TINY = 1e-6  # HiGHS' own feasibility tolerance: what a weight below it does, presolve may take for nothing
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -203,9 +205,10 @@ class Program:
         options: dict[str, Any] = {"mip_rel_gap": 0.0}
         if np.isfinite(time_limit):
             options["time_limit"] = max(time_limit, 1e-3)
-        # HiGHS' presolve has been seen to take programs with large and small numbers for infeasible that are not: what
-        # it finds infeasible is solved once more without.
-        for presolve in (True, False):
+        # HiGHS' presolve has been seen to lose points of programs with large and small numbers: it is left out where
+        # there are such, and what it finds infeasible is solved once more without.
+        smallest = np.abs(rows.data[rows.data != 0.0]).min(initial=np.inf)
+        for presolve in (True, False) if smallest >= _TINY else (False,):
             found = milp(
                 weights,
                 integrality=np.zeros(n) if relaxed else np.array(self._is_whole),

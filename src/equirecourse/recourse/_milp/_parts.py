@@ -72,10 +72,12 @@ class Range:
         self.size = unit if feature.step is None else feature.step
         self.ways: list[tuple[Expression | None, Expression]] = []
         self.move = self.distance = Expression({})
+        self.first = np.inf if feature.step is None else feature.step  # the shortest move of a number with steps
         for sign in (1.0, -1.0):
             gap, room = self._way(sign)
             if room < 0:
                 continue
+            self.first = min(self.first, gap or np.inf)
             most = min(room / self.size, np.inf if gap == 0 and feature.step is None else far / self.size + 1.0)
             count = program.variable(0, most) if feature.step is None else program.whole(0, np.round(most))
             switch = None
