@@ -30,7 +30,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from benchmarks.real_gaps import credit, data_folder, givemecredit, propublica
 from equirecourse import ActionSet, RecourseFrame, RecourseReweighting, find_recourse
 from equirecourse.datasets import load_credit, load_german
-from equirecourse.equalize import EqualRecourseBoosting
+from equirecourse.equalizers import EqualRecourseBoosting
 from equirecourse.exceptions import PlainModelWarning
 from equirecourse.recourse import SurrogateRecourse
 

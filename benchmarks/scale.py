@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks._timing import seconds
 from equirecourse import EqualRecourseLinear, EqualRecourseSVC
-from equirecourse.equalize import PartitionedEqualRecourse
+from equirecourse.equalizers import PartitionedEqualRecourse
 from equirecourse.exceptions import ConvergenceWarning
 
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from benchmarks._timing import seconds
 from equirecourse import EqualRecourseSVC, recourse_frontier
 from equirecourse.datasets import load_credit
-from equirecourse.equalize._polynomial import MonomialDual, monomials, monomials_are_worth_it
+from equirecourse.equalizers._polynomial import MonomialDual, monomials, monomials_are_worth_it
 from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
 from equirecourse.solvers import Balance, DualSolution, KernelDual, ReferenceDual, gram_matrix
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import equirecourse
-from equirecourse.equalize._rounds import look
+from equirecourse.equalizers._rounds import look
 from equirecourse.exceptions import ConvergenceWarning
 
 # A test that failed fails again: the same examples in every run. HYPOTHESIS_PROFILE=explore looks for new ones.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from equirecourse.actions import ActionSet
     from equirecourse.audit import RecourseAudit, audit, audit_partitions
-    from equirecourse.equalize import EqualRecourseLinear, EqualRecourseSVC, RecourseReweighting, recourse_frontier
+    from equirecourse.equalizers import EqualRecourseLinear, EqualRecourseSVC, RecourseReweighting, recourse_frontier
     from equirecourse.flipsets import flipsets
     from equirecourse.metrics import RecourseFrame, recourse_gap
     from equirecourse.recourse import find_recourse
@@ -38,16 +38,16 @@ __version__ = "0.1.0"
 # take seconds, and nobody needs all of them.
 _HOMES = {
     "ActionSet": "actions",
-    "EqualRecourseLinear": "equalize",
-    "EqualRecourseSVC": "equalize",
+    "EqualRecourseLinear": "equalizers",
+    "EqualRecourseSVC": "equalizers",
     "RecourseAudit": "audit",
     "RecourseFrame": "metrics",
-    "RecourseReweighting": "equalize",
+    "RecourseReweighting": "equalizers",
     "audit": "audit",
     "audit_partitions": "audit",
     "find_recourse": "recourse",
     "flipsets": "flipsets",
-    "recourse_frontier": "equalize",
+    "recourse_frontier": "equalizers",
     "recourse_gap": "metrics",
 }
 

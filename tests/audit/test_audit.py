@@ -21,7 +21,7 @@ from equirecourse.actions import Feature
 from equirecourse.audit import read_audit, schema
 from equirecourse.audit._attributes import holm
 from equirecourse.audit._compare import reduction_interval
-from equirecourse.equalize import EqualRecourseLinear
+from equirecourse.equalizers import EqualRecourseLinear
 from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning
 
 

@@ -254,7 +254,7 @@ LIVE = {
     "key: posix.system": lambda w: called_with("posix.system", shell(w), "TypeNode"),
     "key: os.makedirs": lambda w: called_with("os.makedirs", str(w)),
     "key: subprocess.getoutput": lambda w: called_with("subprocess.getoutput", shell(w)),
-    "key: timeit": lambda w: called_with("timeit.timeit", f"globals().get('x') or {code(w)}"),
+    "key: timeit": lambda w: called_with("timeit.timeit", f"{code(w)}; raise SystemError"),
     "key: cProfile.run": lambda w: called_with("cProfile.run", code(w)),
     "key: numpy.testing.measure": lambda w: called_with("numpy.testing._private.utils.measure", code(w)),
     "key: numpy.testing alias": lambda w: called_with("numpy.testing.measure", code(w)),

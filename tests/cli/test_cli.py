@@ -253,7 +253,7 @@ def test_a_pipe_gets_plain_text():
 def searched(tmp_path):
     """People, and a model that only a search can ask; it proves nothing of those whom "b" alone does not help."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120), "sex": rng.choice(["f", "m"], 120)})
+    table = pd.DataFrame({"a": rng.normal(size=48), "b": rng.normal(size=48), "sex": rng.choice(["f", "m"], 48)})
     table["decision"] = (table.a > 0).astype(int)
     table.to_csv(tmp_path / "people.csv", index=False)
     model = KNeighborsClassifier(5).fit(table[["a", "b"]], table["decision"])

@@ -38,7 +38,7 @@ from tests.cli._hostile_files import HOSTILE, LIVE, holding, node
 from equirecourse import ActionSet
 from equirecourse.cli import main
 from equirecourse.cli._models import load_model, save_model
-from equirecourse.equalize import (
+from equirecourse.equalizers import (
     EqualRecourseBoosting,
     EqualRecourseLinear,
     EqualRecourseSVC,

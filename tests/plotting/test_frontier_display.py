@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equirecourse.equalize._frontier import Frontier
+from equirecourse.equalizers._frontier import Frontier
 from equirecourse.plotting import FrontierDisplay
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from equirecourse import ActionSet, audit, recourse_frontier
 from equirecourse.datasets import load_credit
-from equirecourse.equalize import EqualRecourseLinear
+from equirecourse.equalizers import EqualRecourseLinear
 from equirecourse.exceptions import NoRecourseWarning
 
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from equirecourse import EqualRecourseSVC
 from equirecourse.datasets import fetch_propublica, load_credit, load_german
-from equirecourse.equalize._contrasts import build_contrasts
+from equirecourse.equalizers._contrasts import build_contrasts
 
 N = 200
 KERNELS = {

@@ -5,7 +5,7 @@ import pytest
 from sklearn.svm import SVC
 
 from equirecourse import EqualRecourseSVC
-from equirecourse.equalize import _kernel_problem
+from equirecourse.equalizers import _kernel_problem
 from equirecourse.exceptions import ConvergenceWarning
 from equirecourse.solvers import ReferenceDual, _threads, minimise_linear
 

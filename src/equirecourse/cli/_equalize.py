@@ -18,7 +18,7 @@ from equirecourse.cli._data import CsvFormat, load_people
 from equirecourse.cli._models import logistic, save_model
 from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
-from equirecourse.equalize import recourse_frontier
+from equirecourse.equalizers import recourse_frontier
 
 __all__ = ["command"]
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from equirecourse._files import write_beside
 from equirecourse.cli._trusted import UntrustedError, check_loaded, check_schema
-from equirecourse.equalize import EqualRecourseLinear
+from equirecourse.equalizers import EqualRecourseLinear
 
 __all__ = ["load_model", "logistic", "save_model"]
 

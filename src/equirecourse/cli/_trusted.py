@@ -115,10 +115,10 @@ def _estimators() -> frozenset[str]:
     from sklearn.base import BaseEstimator
     from sklearn.utils import all_estimators
 
-    from equirecourse import equalize
+    from equirecourse import equalizers
 
     known = {_name(kind) for name, kind in all_estimators() if name not in _READERS}
-    own = [getattr(equalize, name) for name in equalize.__all__]
+    own = [getattr(equalizers, name) for name in equalizers.__all__]
     own = [kind for kind in own if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
     return frozenset({name for name in known if name.startswith("sklearn.")} | {_name(kind) for kind in own})
 

@@ -23,7 +23,7 @@ _PATH, _PLAIN, _PICKED = "0.45", PALETTE[0], PALETTE[1]
 
 
 class _Frontier(Protocol):
-    """What this module asks of an :class:`equirecourse.equalize.Frontier`; plotting does not import the equalizers."""
+    """What this module asks of an :class:`equirecourse.equalizers.Frontier`, which plotting does not import."""
 
     @property
     def table(self) -> pd.DataFrame: ...

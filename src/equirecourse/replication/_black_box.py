@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from equirecourse.equalize import point_weights
+from equirecourse.equalizers import point_weights
 from equirecourse.exceptions import NoRecourseWarning, SmallGroupWarning, UndefinedRecourseWarning
 from equirecourse.recourse import SurrogateRecourse, find_recourse
 from equirecourse.replication._cells import Cell, Scale

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from equirecourse.datasets import make_ring_groups, make_tilted_groups
-from equirecourse.equalize import EqualRecourseSVC
+from equirecourse.equalizers import EqualRecourseSVC
 from equirecourse.plotting import plot_boundaries
 from equirecourse.plotting._style import MEAN_COLOR, MEDIAN_COLOR, PALETTE
 

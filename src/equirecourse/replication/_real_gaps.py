@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.class_weight import compute_sample_weight
 
 from equirecourse.datasets import fetch_givemecredit, fetch_propublica, load_credit, load_german
-from equirecourse.equalize import (
+from equirecourse.equalizers import (
     EqualRecourseBoosting,
     EqualRecourseLinear,
     EqualRecourseSVC,

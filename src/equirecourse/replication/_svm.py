@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from equirecourse.equalize import EqualRecourseSVC
+from equirecourse.equalizers import EqualRecourseSVC
 from equirecourse.exceptions import (
     ConvergenceWarning,
     NoRecourseWarning,
