@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,9 @@ Mask = NDArray[np.bool_]
 
 # Bounds that agree to this are equal.
 _TIE = 1e-8
+
+# Going a hair farther is not seen in a cost that rises by less than this, relative to it (or a hundredth of it).
+_HAIR = 1e-7
 
 # People at a time, so that lists of moves (people × moves) stay small.
 _CHUNK = 4096
@@ -56,12 +59,11 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
         for start in range(0, len(problem.start), _FREE_CHUNK):
             _ask(problem, form, np.arange(start, min(start + _FREE_CHUNK, len(problem.start))), _free, answers)
         return answers
-    folded = None if always_milp else _fold_links(problem, form)
     easy = np.zeros(len(problem.start), dtype=bool)
-    if folded is not None:
-        easy = ~_jumps(problem, folded) if problem.norm in DISTANCES else ~easy
-        knapsack = _separable if problem.norm in DISTANCES else solve_shifts
-        _ask(problem, folded, np.flatnonzero(easy), knapsack, answers)
+    knapsack = _separable if problem.norm in DISTANCES else solve_shifts
+    for folded, people in () if always_milp else _fold_links(problem, form):
+        easy[people] = ~_jumps(problem, folded)[people] if problem.norm in DISTANCES else True
+        _ask(problem, folded, people[easy[people]], knapsack, answers)
     # What the knapsack could not prove, it has at least found: the program may do better where it knows every value.
     hard = np.flatnonzero(~easy | (~answers.proven & (~answers.found | problem.grids_are_whole)))
     if len(hard):
@@ -87,9 +89,14 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
     there = needs <= 0.0
     aimed.own[there], aimed.found[there], aimed.proven[there], aimed.lower[there] = asked.start[there], True, True, 0.0
     own, yes = aimed.own, np.zeros(len(people), dtype=bool)
-    for margin in MARGINS:
+    least = np.where(aimed.found, problem.costs(people, own), np.inf)
+    close = form.is_close(problem.start, people, own)
+    for margin in (0.0, *MARGINS):
         left = np.flatnonzero(aimed.found & ~yes)
-        farther = nudged(asked, form.slopes, own, (1.0 + margin) * rounding)[left]
+        farther = nudged(asked, form.slopes, own, (1.0 + margin) * rounding)[left] if margin else own[left]
+        # Whoever can go a hair farther does so at once: on the boundary itself a model may say this or that.
+        if margin == 0.0:
+            farther[close[left]] = nudged(asked, form.slopes, own, 2.0 * rounding)[left[close[left]]]
         accepted = _accepted(problem, form, people[left], farther)
         own[left[accepted]], yes[left[accepted]] = farther[accepted], True
     proven, lower = aimed.proven & (yes | ~aimed.found), aimed.lower.copy()
@@ -104,6 +111,8 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
         if not beyond.found.any():
             break
     cost = problem.costs(people, own)
+    if problem.norm not in DISTANCES:  # where percentiles rise steeply, a hair is not for nothing
+        proven &= ~yes | (cost <= least * (1.0 + _HAIR) + _HAIR * 1e-2)
     proven |= yes & (lower >= cost * (1.0 - _TIE))
     answers.own[people] = np.where(yes[:, None], own, problem.start[people])
     answers.found[people], answers.proven[people], answers.lower[people] = yes, proven, lower
@@ -169,17 +178,23 @@ def _by_program(problem: Problem, form: LinearForm) -> Answers:
     return _program.solve(silent, form)
 
 
-def _fold_links(problem: Problem, form: LinearForm) -> LinearForm | None:
-    """The form in which features move independently, or None if they do not.
+def _fold_links(problem: Problem, form: LinearForm) -> Iterator[tuple[LinearForm, NDArray[np.intp]]]:
+    """Forms in which features move independently, and the people of each; nobody if features do not.
 
-    A number that carries another along gains what both do, as long as nothing else depends on where the other ends.
+    A number that carries another along gains what both do, as long as nothing else depends on where the other ends. A
+    missing number is not carried along, so that people who lack different numbers have different forms.
     """
     actions = problem.actions
     if actions.rules:
-        return None
+        return
     if any(np.isfinite(actions[link.target].low) or np.isfinite(actions[link.target].high) for link in actions.links):
-        return None
-    return replace(form, slopes=form.folded_slopes(actions))
+        return
+    carried = np.isin(np.arange(len(actions)), [actions.index(link.target) for link in actions.links])
+    missing = np.isnan(problem.start) & carried
+    patterns, which = np.unique(missing, axis=0, return_inverse=True) if carried.any() else (missing[:1], 0)
+    for place, pattern in enumerate(patterns):
+        people = np.flatnonzero(np.broadcast_to(np.ravel(which) == place, len(missing)))
+        yield replace(form, slopes=form.folded_slopes(actions, pattern)), people
 
 
 def _jumps(problem: Problem, form: LinearForm) -> Mask:

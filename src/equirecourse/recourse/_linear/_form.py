@@ -68,11 +68,26 @@ class LinearForm:
                 scores[moved] += table[own[moved, j].astype(int)] - self.at_start[people, j][moved]
         return np.asarray(np.abs(scores) <= 0.5 * self.rounding(start, people))
 
-    def folded_slopes(self, actions: ActionSet) -> Array:
-        """Score per unit of each number, with what links carry along."""
+    def folded_slopes(self, actions: ActionSet, missing: Any = None) -> Array:
+        """Score per unit of each number, with what links carry along: nothing where the carried number is missing.
+
+        Parameters
+        ----------
+        actions : ActionSet
+            What may change.
+        missing : ndarray of bool, shape (n_features,), optional
+            Which numbers nobody knows; none by default.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The slopes.
+        """
         slopes = self.slopes.copy()
         for link in actions.links:
-            slopes[actions.index(link.source)] += link.rate * self.slopes[actions.index(link.target)]
+            source, target = actions.index(link.source), actions.index(link.target)
+            if missing is None or not missing[target]:
+                slopes[source] += link.rate * self.slopes[target]
         return slopes
 
 

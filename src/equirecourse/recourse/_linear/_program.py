@@ -77,7 +77,7 @@ class LinearProgram(ActionProgram):
             is_range = feature.is_number and problem.grids[j] is None
             lists.append(None if is_range else _listed(problem, person, j))
         self.form = form
-        self.slopes = form.folded_slopes(problem.actions)
+        self.slopes = form.folded_slopes(problem.actions, np.isnan(problem.start[person]))
         self.rounding = float(form.rounding(problem.start, [person])[0])
         super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
         score = [self.moves[j] * float(slope) for j, slope in enumerate(form.slopes) if slope != 0.0]
