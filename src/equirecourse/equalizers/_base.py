@@ -42,9 +42,11 @@ from equirecourse.equalizers._rounds import (
     run_rounds,
 )
 
-__all__ = ["EqualRecourseEstimator"]
+__all__ = ["DEFAULT_SHARES", "EqualRecourseEstimator"]
 
 Array = NDArray[np.float64]
+
+DEFAULT_SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05)  # of the plain difference, that penalties worth comparing leave
 
 _AT_BOUNDARY = 1e-5  # of a score: above the rounding errors of single precision, in which large kernels are solved
 
@@ -128,7 +130,8 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         X, y, sensitive_features, sample_weight
             As in ``fit``.
         penalties : array-like of float
-            Values of ``recourse_penalty``; rising ones are the quickest.
+            Values of ``recourse_penalty`` (of ``kappa``, where that is the price of inequality); rising ones are the
+            quickest.
 
         Returns
         -------
@@ -149,7 +152,7 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         """
         if sensitive_features is None:
             raise ValueError("fit_path follows a difference between groups; pass them as sensitive_features.")
-        models = [clone(self).set_params(recourse_penalty=penalty) for penalty in penalties]
+        models = [clone(self).set_params(**{self._strength: penalty}) for penalty in penalties]
         for model in models:
             model._check_parameters()
         if not models:
@@ -159,8 +162,8 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         plain = problem.fit(None)
         rounds: Rounds | None = None
         for model in models:
-            # What the checks found out about the data: the number and the names of its features.
-            model.__dict__.update({k: v for k, v in opened.__dict__.items() if k.endswith("_in_")})
+            # What the checks found out about the data: the number and the names of its features, and steps before.
+            model.__dict__.update({k: v for k, v in opened.__dict__.items() if k.endswith("_in_") or k == "steps_"})
             problem.model = model
             with problem.at_work():
                 if rounds is None or not problem.repeats(rounds):
@@ -175,7 +178,7 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         y: Any,
         *,
         sensitive_features: Any,
-        shares: Any = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05),
+        shares: Any = DEFAULT_SHARES,
         sample_weight: Any = None,
     ) -> Array:
         """Squared penalties that leave given shares of the plain model's difference.
@@ -216,6 +219,11 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         order = sorted(found, reverse=True)
         rising = dict(zip(order, np.maximum.accumulate([found[share] for share in order]), strict=True))
         return np.array([rising[share] for share in map(float, shares)])
+
+    @property
+    def _strength(self) -> str:
+        """Name of the parameter that says how much to balance."""
+        return "recourse_penalty"
 
     @abstractmethod
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Problem:

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import indexable
 
 from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
-from equirecourse.equalizers._base import EqualRecourseEstimator
+from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
 from equirecourse.equalizers._held_out_folds import (
     check_groups_of_folds,
     fit_fold,
@@ -31,8 +31,6 @@ from equirecourse.equalizers._svc import EqualRecourseSVC
 __all__ = ["Frontier", "recourse_frontier"]
 
 Array = NDArray[np.float64]
-
-_DEFAULT_SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05)
 
 
 @dataclass(frozen=True)
@@ -250,7 +248,7 @@ def _default_path(estimator: Any, prefix: str, X: Any, y: Any, sensitive_feature
         last = estimator[-1]
         if len(estimator) > 1:
             seen = clone(estimator[:-1]).fit_transform(X, y)
-    path = last.penalty_path(seen, y, sensitive_features=sensitive_features, shares=_DEFAULT_SHARES)
+    path = last.penalty_path(seen, y, sensitive_features=sensitive_features, shares=DEFAULT_SHARES)
     # A bound that the estimator came with is not to be had besides a penalty.
     unbound = {} if last.difference_bound is None else {f"{prefix}difference_bound": None}
     soft = [{f"{prefix}recourse_penalty": float(p), f"{prefix}penalty": "squared", **unbound} for p in path]

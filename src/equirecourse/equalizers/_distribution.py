@@ -1,0 +1,76 @@
+"""Fits that minimise the distance between distributions of cost, with prices that are renewed as the model moves."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from equirecourse.equalizers._linear_fit import LinearObjective
+from equirecourse.equalizers._objective import CostObjective
+from equirecourse.equalizers._rounds import Round, Rounds, Setting, check_plain, look
+from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
+
+__all__ = ["KAPPAS", "minimise_distance"]
+
+KAPPAS = (1.0, 3.0, 10.0, 30.0, 100.0)  # from hardly any effect to hardly anything but equality, on whatever data
+_RENEWALS = 4  # of prices: they change with the model, and settle within a few
+_MAX_ITER = 300  # of L-BFGS, in each of the stages
+_TOL = 1e-6  # relative decrease of the objective
+
+
+def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting) -> Rounds:
+    """The plain model, and one fit per renewal of the prices, as rounds of which the last is chosen.
+
+    Parameters
+    ----------
+    model : EqualRecourseLinear
+        With its parameters.
+    problem : the problem of that model
+        Its data and its learner.
+    plain_fit : fit
+        Of the plain learner.
+    setting : Setting
+        Groups and labels, for the description of the rounds.
+
+    Returns
+    -------
+    Rounds
+        Converged if the last fit came to rest.
+    """
+    data = problem.data
+    plain = look(setting, 0, "plain", plain_fit, None, None)
+    if model.kappa == 0.0:
+        if np.isnan(plain.gap):
+            warnings.warn(
+                "The gap of the plain model is undefined: a group has too few rejected people.",
+                UndefinedRecourseWarning,
+                stacklevel=4,
+            )
+        return Rounds((plain,), plain, True, "the plain model is all that was asked for")
+    check_plain(plain, setting)
+    costs = CostObjective(data.partitions, data.sample_weight, model.min_rejected)
+    objective = LinearObjective(
+        data.X, data.y, problem.loss, costs, data.sign * plain_fit.coef, data.sign * plain_fit.intercept
+    )
+    history: list[Round] = [plain]
+    theta, converged = None, True
+    experience = problem.experience
+    for number in range(1, 1 + (1 if experience is None else _RENEWALS)):
+        last, prices = history[-1].fit, None
+        if experience is not None:
+            codes = data.partitions[0].codes
+            prices = experience.prices(problem.decider(last), last.scores, data.sample_weight, codes)
+        found = objective.fit(model.kappa, start=theta, prices=prices, max_iter=_MAX_ITER, tol=_TOL)
+        theta, converged = np.append(found.coef, found.intercept), found.converged
+        fit = problem.moved(plain_fit, found.coef, found.intercept, found.scores)
+        history.append(look(setting, number, "distribution", fit, None, history[-1]))
+    if not converged:
+        warnings.warn(
+            f"The fit did not come to rest within {_MAX_ITER} steps; scale the features, or lower kappa.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    ending = "the objective came to rest" if converged else "the steps of the optimiser were used up"
+    return Rounds(tuple(history), history[-1], converged, ending)

@@ -1,0 +1,100 @@
+"""What a yes costs people while a model is fitted: prices from the exact engines, under the action set of the audit."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from equirecourse.actions import ActionSet
+from equirecourse.equalizers._objective import GRID, STAGES, Prices, soft_missing
+from equirecourse.exceptions import NoRecourseWarning
+from equirecourse.recourse import find_recourse
+
+__all__ = ["Experience"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Experience:
+    """What people can change and how costs are measured, for the prices of a fit.
+
+    Attributes
+    ----------
+    X : table
+        The training people, in the columns of the action set.
+    actions : ActionSet
+        What may change.
+    norm : str
+        How changes add up.
+    favorable_label : label
+        The label that means yes.
+    max_people : int
+        Most rejected people who are asked about at a time, drawn at random.
+    seed : int
+        Of the draw.
+    n_jobs : int or None
+        As in :func:`~equirecourse.find_recourse`.
+    """
+
+    X: Any
+    actions: ActionSet
+    norm: str
+    favorable_label: Any
+    max_people: int
+    seed: int
+    n_jobs: int | None = None
+
+    def prices(self, model: Any, scores: Array, weights: Array, codes: NDArray[np.intp]) -> Prices:
+        """Costs of some of the rejected, as prices of the score that they lack.
+
+        A person without recourse, or whose cost is far beyond the others', has the largest cost that is told apart.
+        Other rejected people are not looked at; accepted ones have the median price of their group's.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            The model as it is now.
+        scores : ndarray of shape (n_people,)
+            Its scores; above zero is a yes.
+        weights : ndarray of shape (n_people,)
+            Of people.
+        codes : ndarray of shape (n_people,)
+            Groups.
+
+        Returns
+        -------
+        Prices
+            One per person.
+        """
+        rejected = np.flatnonzero(scores <= 0.0)
+        asked = rejected
+        if len(rejected) > self.max_people:
+            asked = np.sort(np.random.default_rng(self.seed).choice(rejected, self.max_people, replace=False))
+        values, counted = np.ones(len(scores)), np.ones(len(scores))
+        counted[rejected] = 0.0
+        if len(asked) == 0:
+            return Prices(values, counted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoRecourseWarning)
+            found = find_recourse(
+                model, _safe_indexing(self.X, asked), actions=self.actions, norm=self.norm,
+                favorable_label=self.favorable_label, n_jobs=self.n_jobs,
+            )  # fmt: skip
+        costs = found.costs.copy()
+        known = np.isfinite(costs) & (found.status == "found")
+        if not known.any():
+            return Prices(values, counted)
+        most = GRID[-1] * float(np.median(costs[known]))
+        costs = np.where(known, np.minimum(costs, most), most)
+        prices = costs / soft_missing(scores, weights, STAGES[-1])[asked]
+        values[:] = np.median(prices)
+        for group in np.unique(codes[asked]):
+            values[codes == group] = np.median(prices[codes[asked] == group])
+        values[asked], counted[asked] = prices, 1.0
+        return Prices(values, counted)

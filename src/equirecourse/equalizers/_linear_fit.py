@@ -1,0 +1,152 @@
+"""A linear score that minimises a learner's loss and the distance between the groups' distributions of cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from equirecourse.equalizers._losses import LinearLoss
+from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
+
+__all__ = ["LinearObjective", "Solution"]
+
+Array = NDArray[np.float64]
+
+_MANY_FEATURES = 500  # beyond which features are scaled one by one
+HOLD = 1.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients and intercept; the scores they give; D there; steps taken, and whether they came to rest."""
+
+    coef: Array
+    intercept: float
+    scores: Array
+    distance: float
+    n_iter: int
+    converged: bool
+
+
+class LinearObjective:
+    """Loss + κ·(D + the drift of the acceptance rate) over linear scores.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_people, n_features)
+        People.
+    y : ndarray of shape (n_people,)
+        1 for a favourable label, −1 for the other.
+    loss : LinearLoss
+        What the learner minimises.
+    costs : CostObjective
+        What the groups should have in common.
+    coef, intercept
+        Of the plain model: where fits start, and whose acceptance rate they hold.
+    """
+
+    def __init__(self, X: Any, y: Array, loss: LinearLoss, costs: CostObjective, coef: Array, intercept: float) -> None:
+        self.X, self.y, self.loss, self.costs = X, y, loss, costs
+        self.total = float(loss.weights.sum())
+        self.start = np.append(coef, intercept)
+        self.scores = self._scores(self.start)
+        self._back = self._preconditioner()
+
+    def _scores(self, theta: Array) -> Array:
+        return np.asarray(self.X @ theta[:-1] + theta[-1], dtype=np.float64)
+
+    def _preconditioner(self) -> Any:
+        """A map from coordinates in which the loss is about as curved in every direction to the coefficients."""
+        curved = self.loss.weights * self.loss.of(self.y * self.scores)[2]
+        # A loss without curvature somewhere (a hinge) has the shape of the people themselves.
+        curved = curved + 1e-3 * (float(curved.mean()) or 1.0)
+        p = self.X.shape[1]
+        ridge = np.append(np.full(p, self.loss.ridge), self.loss.ridge_of_intercept)
+        if p > _MANY_FEATURES:
+            squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
+            diagonal = np.append(np.asarray(curved @ squares).ravel(), curved.sum()) + ridge
+            scale = 1.0 / np.sqrt(diagonal / self.total + 1e-12)
+            return lambda z: scale * z, lambda gradient: scale * gradient
+        weighted = self.X.multiply(curved[:, None]).tocsr() if sparse.issparse(self.X) else self.X * curved[:, None]
+        inner = self.X.T @ weighted
+        inner = inner.toarray() if sparse.issparse(inner) else inner
+        border = np.asarray(weighted.sum(axis=0)).ravel()
+        hessian = np.block([[inner, border[:, None]], [border[None, :], np.array([[curved.sum()]])]])
+        hessian = (hessian + np.diag(ridge)) / self.total
+        # Columns that say the same twice leave a direction without curvature.
+        scale = np.sqrt(np.diag(hessian)) + 1e-150
+        correlations = hessian / scale[:, None] / scale[None, :] + 1e-8 * np.eye(p + 1)
+        upper = cholesky(correlations)
+        return (
+            lambda z: solve_triangular(upper, z) / scale,
+            lambda gradient: solve_triangular(upper, gradient / scale, trans="T"),
+        )
+
+    def value(
+        self, theta: Array, kappa: float, costs: CostObjective, held: float, prices: Prices | None
+    ) -> tuple[float, Array]:
+        """The objective and its gradient by coefficients and intercept; ``held`` is the share of rejected to keep."""
+        scores = self._scores(theta)
+        values, slopes, _ = self.loss.of(self.y * scores)
+        by_score = self.loss.weights * slopes * self.y / self.total
+        ridge = np.append(np.full(len(theta) - 1, self.loss.ridge), self.loss.ridge_of_intercept) / self.total
+        value = float(self.loss.weights @ values) / self.total + 0.5 * float(ridge @ theta**2)
+        if kappa > 0.0:
+            distance, rejection = costs.distance(scores, prices), costs.rejection(scores)
+            drift = rejection.value - held
+            value += kappa * (distance.value + HOLD * drift**2)
+            by_score += kappa * (distance.gradient + 2.0 * HOLD * drift * rejection.gradient)
+        by_coef = np.asarray(self.X.T @ by_score).ravel()
+        by_intercept = float(by_score.sum()) if self.loss.has_intercept else 0.0
+        gradient = np.append(by_coef, by_intercept) + ridge * theta
+        if not self.loss.has_intercept:
+            gradient[-1] = 0.0
+        return value, gradient
+
+    def fit(
+        self, kappa: float, *, start: Array | None = None, prices: Prices | None = None, max_iter: int, tol: float
+    ) -> Solution:
+        """Minimise, from the plain model or from where another fit ended.
+
+        Parameters
+        ----------
+        kappa : float
+            κ.
+        start : ndarray of shape (n_features + 1,), optional
+            Coefficients and intercept.
+        prices : Prices, optional
+            Cost per unit of missing score.
+        max_iter, tol
+            Most steps of L-BFGS, and the relative decrease of the objective that ends them.
+
+        Returns
+        -------
+        Solution
+            The minimum that was found; there may be others.
+        """
+        theta = self.start if start is None else start
+        n_iter, converged = 0, True
+        to_theta, to_gradient = self._back
+        for softness in STAGES if kappa > 0.0 else ():
+            costs = replace(self.costs, softness=softness)
+            held = costs.rejection(self.scores).value
+
+            def at(z: Array, begin: Array = theta, costs: CostObjective = costs, held: float = held) -> Any:
+                value, gradient = self.value(begin + to_theta(z), kappa, costs, held, prices)
+                return value, to_gradient(gradient)
+
+            found = minimize(
+                at, np.zeros(len(theta)), jac=True, method="L-BFGS-B",
+                options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
+            )  # fmt: skip
+            theta = theta + to_theta(found.x)
+            n_iter, converged = n_iter + int(found.nit), converged and bool(found.status == 0)
+        scores = self._scores(theta)
+        distance = self.costs.distance(scores, prices).value
+        return Solution(theta[:-1], float(theta[-1]), scores, distance, n_iter, converged)

@@ -1,0 +1,268 @@
+r"""What equalizers minimise besides their loss: the distance between the groups' distributions of cost.
+
+From scores :math:`f_i` (above zero is a yes), prices :math:`\rho_i` (cost per unit of missing score) and weights
+:math:`m_i` that add up to one:
+
+==================================================================  ===============================================
+:math:`\tau \propto \sum_i m_i |f_i|`                               how soft a decision is
+:math:`p_i = \sigma(-f_i/\tau),\quad q_i = m_i p_i`                 how far a person is rejected
+:math:`c_i = \rho_i\,\tau\,\mathrm{softplus}(-f_i/\tau)`            what a yes costs them
+:math:`\sum_i q_i\,[\sigma((1 - c_i/s)/h) - \frac12] = 0`           s, the (smoothed) median cost
+:math:`F_g(t) = \sum_{i\in g} q_i\,\sigma((t - c_i/s)/h)\,/\,Q_g`   the distribution of group g; F, of everybody
+:math:`D = \sum_g \int_0^4 (F_g - F)^2\,dt`                         their distance
+==================================================================  ===============================================
+
+D is zero where the distributions are equal. Nothing is gained by making all scores, or all costs, smaller: every cost
+is divided by the median. And nobody counts for more than their own step in a distribution function, however far away
+they are: a few outliers cannot carry the equality, as they carry that of two means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from equirecourse._numba import njit
+from equirecourse._validation import Groups
+
+__all__ = ["CostObjective", "Prices", "Term", "soft_missing"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+STAGES = (0.25, 0.05)  # τ, relative to the mean size of a score: soft, to find the way, then nearly as people see it
+BANDWIDTH = 0.15  # h: costs that differ by less than this share of the median are hardly told apart
+GRID = np.arange(1, 25) / 6.0  # t, up to four times the median cost
+_WIDTH = BANDWIDTH / 40.0  # between the nodes at which people are counted
+_N_NODES = int(np.ceil((GRID[-1] + 20.0 * BANDWIDTH) / _WIDTH)) + 1  # up to where the last of the grid sees nobody
+_NEWTON_STEPS = 60  # for the median, of which some five are taken
+_FAR = 50.0  # bandwidths beyond which nobody is seen
+
+
+class Term(NamedTuple):
+    """A value, and its derivative by each score."""
+
+    value: float
+    gradient: Array
+
+
+class Prices(NamedTuple):
+    """What a unit of missing score costs each person, and who is looked at (0 or 1) when costs are compared."""
+
+    values: Array
+    counted: Array
+
+
+def soft_missing(scores: Array, weights: Array, softness: float) -> Array:
+    """The score that people lack, smoothly, as the costs of the objective know it."""
+    tau = softness * float(weights @ np.abs(scores)) / float(weights.sum())
+    return np.asarray(tau * np.logaddexp(0.0, -scores / tau)) if tau > 0.0 else np.zeros(len(scores))
+
+
+@dataclass(frozen=True)
+class CostObjective:
+    """D, and the drift of the acceptance rate, as functions of the scores of some people.
+
+    Parameters
+    ----------
+    partitions : tuple of Groups
+        One per sensitive feature whose groups are to have equal costs; their distances are added up.
+    weights : ndarray of shape (n_people,)
+        Of people; they need not add up to one.
+    min_rejected : float
+        A group with less (soft) rejected people than this is left out.
+    softness : float
+        τ, relative to the mean size of a score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equirecourse._validation import check_groups
+    >>> from equirecourse.equalizers._objective import CostObjective
+    >>> scores, groups = np.array([-1.0, -2.0, -3.0, -1.0, -2.0, -3.0]), check_groups(list("aaabbb"), 6)
+    >>> objective = CostObjective((groups,), np.ones(6), min_rejected=1)
+    >>> objective.distance(scores).value < 1e-12
+    True
+    >>> objective.distance(scores * [1, 1, 1, 2, 2, 2]).value > 0.1
+    True
+    """
+
+    partitions: tuple[Groups, ...]
+    weights: Array
+    min_rejected: float = 5.0
+    softness: float = STAGES[-1]
+
+    def distance(self, scores: Array, prices: Prices | None = None) -> Term:
+        """D and its gradient.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_people,)
+            Above zero is a yes.
+        prices : Prices, optional
+            Cost per unit of missing score; one for everybody if left out.
+
+        Returns
+        -------
+        Term
+            Zero, with a gradient of zero, where less than two groups have enough rejected people.
+        """
+        f, m = np.asarray(scores, dtype=np.float64), self.weights / self.weights.sum()
+        tau = self.softness * float(m @ np.abs(f))
+        nothing = Term(0.0, np.zeros(len(f)))
+        if not tau > 0.0:
+            return nothing
+        rho, mass = (np.ones(len(f)), m) if prices is None else (prices.values, m * prices.counted)
+        z = f / tau
+        p, soft = _softened(f, tau)
+        q, c = mass * p, rho * tau * soft
+        s = smoothed_median(c, q)
+        if not s > 0.0:
+            return nothing
+        u = c / s
+        value, by_q, by_u = 0.0, np.zeros(len(f)), np.zeros(len(f))
+        for groups in self.partitions:
+            codes = groups.codes
+            used = np.bincount(codes, weights=p * (mass > 0.0), minlength=len(groups)) >= self.min_rejected
+            if used.sum() < 2:
+                continue
+            value += _distance(u, q, codes, used, by_q, by_u)
+        # The median moves along: d(c/s) = dc/s − u ds/s.
+        r = expit((1.0 - u) / BANDWIDTH)
+        pull = q * r * (1.0 - r) / BANDWIDTH
+        moved = float(by_u @ u) / float(pull @ u)
+        by_c = (by_u - moved * pull) / s
+        by_q += moved * (r - 0.5)
+        by_tau = float((by_q * mass) @ (p * (1.0 - p) * z)) / tau + float(by_c @ (rho * (soft + z * p)))
+        gradient = -by_q * q * (1.0 - p) / tau - by_c * rho * p + by_tau * self.softness * m * np.sign(f)
+        return Term(value, gradient)
+
+    def rejection(self, scores: Array) -> Term:
+        """The soft share of rejected people, and its gradient."""
+        f, m = np.asarray(scores, dtype=np.float64), self.weights / self.weights.sum()
+        tau = self.softness * float(m @ np.abs(f))
+        if not tau > 0.0:
+            return Term(0.5, np.zeros(len(f)))
+        p = expit(-f / tau)
+        slopes = m * p * (1.0 - p)
+        by_tau = float(slopes @ f) / tau**2
+        return Term(float(m @ p), -slopes / tau + by_tau * self.softness * m * np.sign(f))
+
+
+def smoothed_median(costs: Array, weights: Array) -> float:
+    """The cost with half of the weight on either side, counted with the bandwidth of the distributions.
+
+    Parameters
+    ----------
+    costs, weights : ndarray of shape (n_people,)
+        Costs that are not negative, and weights.
+
+    Returns
+    -------
+    float
+        Zero if there is no such cost above zero.
+    """
+    mass = float(weights.sum())
+    if not mass > 0.0 or not costs.max(initial=0.0) > 0.0:
+        return 0.0
+    return float(_median(costs, weights, mass, float(weights @ costs) / mass, BANDWIDTH))
+
+
+@njit(cache=True)
+def _softened(f, tau):  # type: ignore[no-untyped-def]
+    """How far each person is rejected, and the score they lack in units of τ: σ(−f/τ) and softplus(−f/τ)."""
+    p, soft = np.empty(len(f)), np.empty(len(f))
+    for i in range(len(f)):
+        z = f[i] / tau
+        small = np.exp(-abs(z))
+        p[i] = small / (1.0 + small) if z > 0 else 1.0 / (1.0 + small)
+        soft[i] = np.log1p(small) + max(-z, 0.0)
+    return p, soft
+
+
+@njit(cache=True)
+def _median(c, q, mass, s, h):  # type: ignore[no-untyped-def]
+    """Newton's method from s on, kept within what is known to be too small and too large."""
+    low, high = 0.0, np.inf
+    for _ in range(_NEWTON_STEPS):
+        below, slope = 0.0, 0.0
+        for i in range(len(c)):
+            u = c[i] / s
+            r = 1.0 / (1.0 + np.exp((u - 1.0) / h)) if u < 1.0 + _FAR * h else 0.0
+            below += q[i] * r
+            slope += q[i] * r * (1.0 - r) * u
+        excess, slope = below - 0.5 * mass, slope / (h * s)
+        if excess > 0.0:
+            high = s
+        else:
+            low = s
+        ahead = s - excess / slope if slope > 0.0 else 0.0
+        if not low < ahead < high:
+            ahead = 2.0 * s if high == np.inf else 0.5 * (low + high)
+        if abs(ahead - s) <= 1e-12 * s:
+            return ahead
+        s = ahead
+    return s
+
+
+def _table() -> Array:
+    """σ((t − u)/h) for each node u and each t of the grid."""
+    nodes = _WIDTH * np.arange(_N_NODES)
+    return np.asarray(expit((GRID[None, :] - nodes[:, None]) / BANDWIDTH))
+
+
+@njit(cache=True)
+def _histograms(u, q, codes, used, n_nodes, width):  # type: ignore[no-untyped-def]
+    """Mass of each group at the nodes, each person divided between the two next to them; and all of it by group."""
+    histograms, masses = np.zeros((len(used), n_nodes)), np.zeros(len(used))
+    for i in range(len(u)):
+        g = codes[i]
+        if used[g]:
+            masses[g] += q[i]
+            place = u[i] / width
+            if place < n_nodes - 1:
+                node = int(place)
+                share = place - node
+                histograms[g, node] += q[i] * (1.0 - share)
+                histograms[g, node + 1] += q[i] * share
+    return histograms, masses
+
+
+@njit(cache=True)
+def _spread(u, q, codes, used, curves, offsets, width, by_q, by_u):  # type: ignore[no-untyped-def]
+    """Add to the derivatives by q and u, from curves over the nodes, one per group."""
+    last = curves.shape[1] - 1
+    for i in range(len(u)):
+        g = codes[i]
+        if used[g]:
+            by_q[i] += offsets[g]
+            place = u[i] / width
+            if place < last:
+                node = int(place)
+                rise = curves[g, node + 1] - curves[g, node]
+                by_q[i] += curves[g, node] + (place - node) * rise
+                by_u[i] += q[i] * rise / width
+
+
+def _distance(u: Array, q: Array, codes: Ints, used: NDArray[np.bool_], by_q: Array, by_u: Array) -> float:
+    """The distance of one partition; adds its derivatives by q and u. Groups that are not used are not there.
+
+    The distribution functions are interpolated between nodes, which is exact to some 1e-5.
+    """
+    histograms, masses = _histograms(u, q, codes, used, _N_NODES, _WIDTH)
+    table, step = _TABLE, GRID[1] - GRID[0]
+    everybody = histograms.sum(axis=0) @ table / masses.sum()
+    own = np.divide(histograms @ table, masses[:, None], where=used[:, None], out=np.tile(everybody, (len(used), 1)))
+    differences = own - everybody
+    pulls = 2.0 * step * differences / np.where(used, masses, 1.0)[:, None]
+    total = 2.0 * step * differences.sum(axis=0) / masses.sum()
+    offsets = -(pulls * own).sum(axis=1) + float(total @ everybody)
+    _spread(u, q, codes, used, (pulls - total) @ table.T, offsets, _WIDTH, by_q, by_u)
+    return float(step * np.square(differences).sum())
+
+
+_TABLE = _table()
