@@ -102,7 +102,7 @@ class _Number(NamedTuple):
     def marks(self) -> Array:
         """Each cut and the value before it, the limits of where it may end up, the start and the smallest moves."""
         limits = [side for side in (self.feature.low, self.feature.high) if np.isfinite(side)]
-        hair = 2e-9 * max(1.0, abs(self.start))  # what a carried number has to move to be told from rounding
+        hair = 1.000001e-9 * max(1.0, abs(self.start))  # what a carried number has to move to be told from rounding
         return np.concatenate(
             [self.cuts, np.nextafter(self.cuts, -np.inf), limits, self.start + hair * np.arange(-1, 2)]
         )
