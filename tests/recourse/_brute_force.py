@@ -399,7 +399,8 @@ def own_of(actions, start, end):
         source, target = actions.index(link.source), actions.index(link.target)
         own[:, target] -= link.rate * np.nan_to_num(end[:, source] - start[:, source])
     for target in {actions.index(link.target) for link in actions.links}:
-        near = np.isclose(own[:, target], start[:, target], rtol=1e-9, atol=1e-9)
+        size = np.maximum(1.0, np.maximum(np.abs(start[:, target]), np.abs(end[:, target])))
+        near = np.abs(own[:, target] - start[:, target]) <= 1e-9 * size
         own[near, target] = start[near, target]
     return own
 
