@@ -1,22 +1,30 @@
-"""Boosted trees that are trained for equal recourse: the balance is part of their loss."""
+"""Boosted trees that are trained for equal recourse: the distance between the groups' costs is part of their loss."""
 
 from __future__ import annotations
 
 import copy
 import json
 import warnings
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from equirecourse._validation import Groups, check_groups, check_labels, favorable_index
+from equirecourse._validation import Groups, check_groups, check_labels, favorable_index, split_features
+from equirecourse.actions import NORMS, ActionSet
+from equirecourse.equalizers._experience import Experience
+from equirecourse.equalizers._linear_fit import HOLD
+from equirecourse.equalizers._objective import CostObjective, Prices
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import check_people, take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
@@ -26,45 +34,53 @@ __all__ = ["EqualRecourseBoosting"]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+_STAGES = 4  # before each of which prices are renewed
+_SOFTNESS = 0.1  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
+
 
 class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
-    r"""Gradient boosting (XGBoost or LightGBM) with equal recourse across groups.
+    r"""Gradient boosting (LightGBM or XGBoost) with equal recourse across groups.
 
-    Minimises the mean log-loss plus :math:`\lambda \|u\|`, where :math:`u_g` is the mean score of the people of group g
-    whom the model rejects, less the mean score of all whom it rejects; with :math:`\lambda = \infty`, the default,
-    :math:`u = 0` is demanded. Who is rejected is looked up again before each tree. A multiplier per group grows with
-    the difference that is left and adds to the gradient that the next tree is fitted to (an augmented Lagrangian).
+    Minimises the mean log-loss plus κ times the distance between the groups' distributions of cost, as
+    :class:`EqualRecourseLinear` does: its derivative by each score is added to the gradient that the next tree is
+    fitted to. A first share of the trees is fitted to the loss alone. What comes out is an ordinary booster.
 
-    A score is a log-odds and not a distance: what is balanced is the mean score of the rejected, as in the paper's SVM.
-    How far people have to go is measured afterwards, by :func:`~equirecourse.find_recourse`, which is exact for these
-    models.
+    A score is a log-odds and not a cost. With ``actions``, costs are what people experience: the exact cost of
+    :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed several times as trees are added. Without
+    them the score that people lack stands for their cost, which can be a poor stand-in.
 
     Parameters
     ----------
-    estimator : XGBClassifier, LGBMClassifier or None, default=None
+    estimator : LGBMClassifier, XGBClassifier, a Pipeline that ends in one, or None, default=None
         The booster and its parameters; its objective is replaced. None is an LGBMClassifier with 100 trees of depth 4.
-    recourse_penalty : float, default=inf
-        λ, the price of a unit of difference in mean score, in units of the mean loss; 0 is the plain booster.
-    rate : float, default=0.2
-        How fast the multiplier follows the difference.
-    warm_up : float, default=0.1
-        Share of the trees that are fitted before the balance begins: at first everybody has the same score.
-    normalize : {"rejected", "group"}, default="rejected"
-        Average over a group's rejected people, or divide by the size of the whole group, as in
-        :class:`EqualRecourseSVC`.
+    kappa : float, default=0.3
+        κ, in units of the mean loss; 0 is the plain booster. :func:`~equirecourse.equalize` finds one.
+    actions : ActionSet, optional
+        What people can change, for costs as they experience them.
+    norm : str, default="l1"
+        How changes add up, as in :func:`~equirecourse.find_recourse`; for ``actions``.
+    max_people : int, default=2000
+        Most rejected people whose cost is found at a time; for ``actions``.
+    warm_up : float, default=0.25
+        Share of the trees that are fitted to the loss alone.
+    intersections : bool, default=True
+        With several sensitive features, compare all combinations of their values, or each feature on its own.
     min_rejected : int, default=5
-        A group with fewer rejected people is left out of the balance of that tree.
+        A group with fewer rejected people is left out of the comparison, with a warning that names it.
     favorable_label : label or None, default=None
         The label that means yes; by default the larger one.
+    random_state : int, default=0
+        Of the draw of people whose cost is found.
+    n_jobs : int, optional
+        Processes that find costs.
 
     Attributes
     ----------
-    estimator_ : XGBClassifier or LGBMClassifier
+    estimator_ : LGBMClassifier, XGBClassifier or Pipeline
         The fitted booster, an ordinary one: it can be saved, and explained, without this package.
     rounds_ : DataFrame
-        One row per tree: ``difference`` (‖u‖ before it), ``multiplier`` (its norm), ``rejected``, ``loss``.
-    multiplier_ : ndarray of shape (n_groups,)
-        The last multipliers.
+        One row for the plain booster and one per stage of trees: ``kind``, ``trees``, ``distance`` (D, at the prices of
+        the stage), ``loss``, ``accuracy``, ``acceptance`` and ``rejected (group)``; ``chosen`` is the last.
     classes_, favorable_label_
         The labels, and the one that means yes.
 
@@ -79,51 +95,65 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
     >>> from equirecourse.equalizers import EqualRecourseBoosting
     >>> credit = load_credit(paper=True)
     >>> X, y, sex = credit.data.head(3000), credit.target[:3000], credit.sensitive_features["sex"].head(3000)
-    >>> booster = LGBMClassifier(n_estimators=50, max_depth=3, verbose=-1)
+    >>> booster = LGBMClassifier(n_estimators=50, max_depth=3, class_weight="balanced", verbose=-1)
     >>> model = EqualRecourseBoosting(booster).fit(X, y, sensitive_features=sex)
-    >>> bool(model.rounds_.difference.iloc[-1] < 0.1)
+    >>> bool(model.rounds_.distance.iloc[-1] < model.rounds_.distance.iloc[0])
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "recourse_penalty": [Interval(Real, 0.0, None, closed="both")],
-        "rate": [Interval(Real, 0.0, None, closed="neither")],
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "kappa": [Interval(Real, 0.0, None, closed="left")],
+        "actions": [ActionSet, None],
+        "norm": [StrOptions(set(NORMS))],
+        "max_people": [Interval(Integral, 1, None, closed="left")],
         "warm_up": [Interval(Real, 0.0, 1.0, closed="left")],
-        "normalize": [StrOptions({"rejected", "group"})],
+        "intersections": ["boolean"],
         "min_rejected": [Interval(Integral, 1, None, closed="left")],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
     }
+    _strength = "kappa"
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        recourse_penalty: float = np.inf,
-        rate: float = 0.2,
-        warm_up: float = 0.1,
-        normalize: str = "rejected",
+        kappa: float = 0.3,
+        actions: ActionSet | None = None,
+        norm: str = "l1",
+        max_people: int = 2000,
+        warm_up: float = 0.25,
+        intersections: bool = True,
         min_rejected: int = 5,
         favorable_label: Any = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
-        self.recourse_penalty = recourse_penalty
-        self.rate = rate
+        self.kappa = kappa
+        self.actions = actions
+        self.norm = norm
+        self.max_people = max_people
         self.warm_up = warm_up
-        self.normalize = normalize
+        self.intersections = intersections
         self.min_rejected = min_rejected
         self.favorable_label = favorable_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the booster.
+        """Fit the booster. A fit that fails leaves the model as it was.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Whatever the booster takes.
+            Whatever the booster, or the pipeline, takes.
         y : array-like of shape (n_samples,)
             Two labels of any kind.
         sensitive_features : array-like, Series or DataFrame, optional
-            The groups; several columns are crossed. Without them this is the plain booster.
+            The groups; several columns are crossed, or compared one by one with ``intersections=False``. Without them
+            this is the plain booster.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each person.
 
@@ -132,41 +162,79 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         self
             The fitted model.
         """
-        self._validate_params()
-        booster = _default_booster() if self.estimator is None else clone(self.estimator)
+        (fitted,) = self.fit_path(
+            X, y, sensitive_features=sensitive_features, penalties=[self.kappa], sample_weight=sample_weight
+        )
+        self.__dict__.update({name: value for name, value in vars(fitted).items() if name.endswith("_")})
+        take_feature_names(self, fitted)
+        return self
+
+    def fit_path(
+        self, X: Any, y: Any, *, sensitive_features: Any, penalties: Any, sample_weight: Any = None
+    ) -> list[Self]:
+        """Fit once per κ, as ``fit`` would; the steps before the booster and the plain booster are fitted once.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in ``fit``.
+        penalties : array-like of float
+            Values of ``kappa``.
+
+        Returns
+        -------
+        list
+            Fitted copies of this model, one per value.
+        """
+        models = [clone(self).set_params(kappa=kappa) for kappa in penalties]
+        if not models:
+            return []
+        for model in models:
+            model._validate_params()
+        problem = self._open(X, y, sensitive_features, sample_weight)
+        plain = problem.plain()
+        for model in models:
+            problem.store(model, plain, *problem.fit(plain, float(model.kappa)))
+        return models
+
+    def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> _Problem:
+        whole = _default_booster() if self.estimator is None else clone(self.estimator)
+        steps, booster = (whole[:-1], whole[-1]) if isinstance(whole, Pipeline) else (None, whole)
         library = _library(booster)
         X, y = check_people(X, y)
-        n = len(y)
         classes = check_labels(y)
         yes = favorable_index(classes, self.favorable_label)
-        weights = np.ones(n)
+        weights = np.ones(len(y))
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        groups = None if sensitive_features is None else check_groups(sensitive_features, n, at_least=2)
-        objective = _Objective(
-            y=(y == classes[1]).astype(np.float64),
-            weights=weights * (n / weights.sum()),
-            groups=groups,
-            sign=1.0 if yes == 1 else -1.0,
-            model=self,
-            start=int(self.warm_up * booster.get_params()["n_estimators"]),
-        )
-        booster.set_params(objective=objective)
-        # The labels go in as 0 and 1: the libraries disagree about what other labels they take.
-        booster.fit(X, (y == classes[1]).astype(int))
-        self.estimator_ = (_plain_xgboost if library == "xgboost" else _plain_lightgbm)(booster)
-        self.classes_, self.favorable_label_ = classes, classes[yes]
-        self.rounds_, self.multiplier_ = pd.DataFrame(objective.rounds), objective.multiplier
-        if objective.small:
-            names = ", ".join(repr(groups.labels[k]) for k in sorted(objective.small)) if groups is not None else ""
-            warnings.warn(
-                f"group {names} had fewer than min_rejected={self.min_rejected} rejected people before some trees, and "
-                "was left out of their balance.",
-                SmallGroupWarning,
-                stacklevel=2,
+        partitions: tuple[Groups, ...] = ()
+        if sensitive_features is not None:
+            tables = [sensitive_features] if self.intersections else split_features(sensitive_features)
+            partitions = tuple(check_groups(table, len(y), at_least=2) for table in tables)
+        seen = X
+        if steps is not None and len(steps):
+            seen = steps.fit_transform(X, y)
+        upper = y == classes[1]
+        experience = None
+        if self.actions is not None:
+            experience = Experience(
+                X, self.actions, self.norm, classes[yes], self.max_people, self.random_state, self.n_jobs
             )
-        take_feature_names(self, booster)
-        return self
+        return _Problem(
+            booster=_neutral(booster, library),
+            library=library,
+            step=None if not isinstance(whole, Pipeline) else whole.steps[-1][0],
+            steps=steps if steps is not None and len(steps) else None,
+            X=seen,
+            y=upper.astype(np.float64),
+            people=weights,
+            weights=_loss_weights(booster, upper, weights),
+            costs=CostObjective(partitions, weights, self.min_rejected, _SOFTNESS) if partitions else None,
+            classes=classes,
+            sign=1.0 if yes == 1 else -1.0,
+            warm_up=self.warm_up,
+            experience=experience,
+        )
 
     @property
     def _recourse_model(self) -> Any:
@@ -189,6 +257,23 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            People.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Above zero for the second label.
+        """
+        chance = np.clip(self.predict_proba(X)[:, 1], 1e-300, 1.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(chance) - np.log1p(-np.minimum(chance, 1.0 - 1e-16)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predicted label of each person.
@@ -217,67 +302,192 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         return tags
 
 
-class _Objective:
-    """Gradient and curvature of the loss with its balance; remembers the multipliers from tree to tree."""
+@dataclass(frozen=True)
+class _Fit:
+    """A booster as it came out of a stage, its scores of the training people, and a row of the table."""
 
-    def __init__(
-        self, *, y: Array, weights: Array, groups: Groups | None, sign: float, model: EqualRecourseBoosting, start: int
-    ) -> None:
-        self.y, self.weights, self.groups, self.sign, self.start = y, weights, groups, sign, start
-        self.penalty, self.rate = model.recourse_penalty, model.rate
-        self.by_group, self.min_rejected = model.normalize == "group", model.min_rejected
-        self.multiplier = np.zeros(0 if groups is None else len(groups))
-        self.rounds: list[dict[str, float]] = []
-        self.small: set[int] = set()
+    booster: Any
+    scores: Array
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Training people as the booster sees them; ``y`` is 1 for the second label, ``sign`` says whether that is a yes.
+
+    ``people`` are their weights, and ``weights`` those of their losses, with class weights.
+    """
+
+    booster: Any
+    library: str
+    step: str | None
+    steps: Any
+    X: Any
+    y: Array
+    people: Array
+    weights: Array
+    costs: CostObjective | None
+    classes: NDArray[Any]
+    sign: float
+    warm_up: float
+    experience: Experience | None
+
+    def plain(self) -> _Fit:
+        """The booster with the log-loss alone."""
+        objective = _Objective(self, 0.0, None, np.nan)
+        booster = self._grow(self.booster.get_params()["n_estimators"], objective, None)
+        return self._looked_at("plain", booster, None)
+
+    def fit(self, plain: _Fit, kappa: float) -> tuple[_Fit, list[dict[str, Any]]]:
+        """The last stage, and the rows of all of them."""
+        rows = [plain.row]
+        if self.costs is None or kappa == 0.0:
+            return plain, rows
+        self._warn_of_small_groups(plain.scores)
+        n_trees = int(self.booster.get_params()["n_estimators"])
+        warm = min(round(self.warm_up * n_trees), n_trees - 1)
+        held = self.costs.rejection(self.sign * plain.scores).value
+        now: _Fit | None = None
+        if warm:
+            now = self._looked_at("warm-up", self._grow(warm, _Objective(self, 0.0, None, np.nan), None), None)
+        for size in np.diff(np.linspace(warm, n_trees, min(_STAGES, n_trees - warm) + 1).round().astype(int)):
+            prices = None
+            if self.experience is not None and now is not None:
+                codes = self.costs.partitions[0].codes
+                model = self._whole(self._ordinary(now.booster))
+                prices = self.experience.prices(model, self.sign * now.scores, self.people, codes, _SOFTNESS)
+            booster = self._grow(int(size), _Objective(self, kappa, prices, held), now)
+            now = self._looked_at("distribution", booster, prices)
+            rows.append(now.row)
+        assert now is not None
+        return now, rows
+
+    def _grow(self, n_trees: int, objective: _Objective, before: _Fit | None) -> Any:
+        """More trees after those that there are."""
+        booster = clone(self.booster).set_params(n_estimators=n_trees, objective=objective)
+        key = "xgb_model" if self.library == "xgboost" else "init_model"
+        known = None if before is None else before.booster
+        if known is not None:
+            known = known.get_booster() if self.library == "xgboost" else known.booster_
+        return booster.fit(self.X, self.y.astype(int), **({} if known is None else {key: known}))
+
+    def _scores(self, booster: Any) -> Array:
+        raw = {"output_margin": True} if self.library == "xgboost" else {"raw_score": True}
+        return np.asarray(booster.predict(self.X, **raw), dtype=np.float64)
+
+    def _looked_at(self, kind: str, booster: Any, prices: Prices | None) -> _Fit:
+        scores = self._scores(booster)
+        rejected = scores <= 0 if self.sign > 0 else scores > 0
+        loss = float(self.weights @ (np.logaddexp(0.0, scores) - self.y * scores)) / float(self.weights.sum())
+        row: dict[str, Any] = {
+            "kind": kind,
+            "trees": _n_trees(booster, self.library),
+            "distance": np.nan if self.costs is None else self.costs.distance(self.sign * scores, prices).value,
+            "loss": loss,
+            "accuracy": float(np.average((scores > 0) == (self.y > 0), weights=self.people)),
+            "acceptance": float(np.average(~rejected, weights=self.people)),
+        }
+        for groups in () if self.costs is None else self.costs.partitions:
+            counts = np.bincount(groups.codes[rejected], minlength=len(groups))
+            for label, count in zip(groups.labels, counts, strict=True):
+                name = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+                row[f"rejected ({name})"] = int(count)
+        return _Fit(booster, scores, row)
+
+    def _ordinary(self, booster: Any) -> Any:
+        return (_plain_xgboost if self.library == "xgboost" else _plain_lightgbm)(booster)
+
+    def _whole(self, booster: Any) -> Any:
+        """The booster behind the steps before it, deciding between the labels of the user."""
+        model = booster if self.steps is None else Pipeline([*self.steps.steps, (self.step, booster)])
+        return _Labelled(model, self.classes)
+
+    def _warn_of_small_groups(self, scores: Array) -> None:
+        assert self.costs is not None
+        rejected = scores <= 0 if self.sign > 0 else scores > 0
+        for groups in self.costs.partitions:
+            counts = np.bincount(groups.codes[rejected], minlength=len(groups))
+            small = [repr(groups.labels[k]) for k in np.flatnonzero(counts < self.costs.min_rejected)]
+            if small:
+                warnings.warn(
+                    f"group {', '.join(small)} has fewer than min_rejected={self.costs.min_rejected:g} rejected people "
+                    "before the plain booster, and is left out of the comparison.",
+                    SmallGroupWarning,
+                    stacklevel=5,
+                )
+
+    def store(self, model: EqualRecourseBoosting, plain: _Fit, chosen: _Fit, rows: list[dict[str, Any]]) -> None:
+        """Set the fitted attributes of a model."""
+        booster = self._ordinary(chosen.booster)
+        model.estimator_ = booster if self.steps is None else Pipeline([*self.steps.steps, (self.step, booster)])
+        model.classes_ = self.classes
+        model.favorable_label_ = self.classes[1] if self.sign > 0 else self.classes[0]
+        model.rounds_ = pd.DataFrame(rows).assign(chosen=[row is chosen.row for row in rows])
+        model.converged_ = True
+        model.plain_acceptance_ = plain.row["acceptance"]
+        take_feature_names(model, self.steps if self.steps is not None else chosen.booster)
+
+
+class _Labelled:
+    """A fitted booster of labels 0 and 1 that says the labels of the user."""
+
+    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
+        self._recourse_model, self.classes_ = model, classes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label of each person."""
+        return np.asarray(self.classes_[np.asarray(self._recourse_model.predict(X)).astype(int)])
+
+
+class _Objective:
+    """Gradient and curvature of the loss with κ·(D + the drift of the acceptance rate)."""
+
+    def __init__(self, problem: _Problem, kappa: float, prices: Prices | None, held: float) -> None:
+        self.problem, self.kappa, self.prices, self.held = problem, kappa, prices, held
 
     def __deepcopy__(self, memo: Any) -> _Objective:
         return self  # a booster that copies its parameters still has to speak to this one
 
     def __call__(self, y_true: Any, scores: Any) -> tuple[Array, Array]:  # noqa: ARG002 - the libraries pass labels
+        problem = self.problem
         f = np.asarray(scores, dtype=np.float64)
-        chance = 1.0 / (1.0 + np.exp(-f))
-        gradient, curvature = self.weights * (chance - self.y), self.weights * chance * (1.0 - chance)
-        rejected = self.sign * f < 0 if self.sign > 0 else f > 0
-        difference = np.zeros(len(self.multiplier))
-        if self.groups is not None and self.penalty > 0 and len(self.rounds) >= self.start:
-            contrasts = self._contrasts(rejected)
-            difference = contrasts.T @ f
-            self.multiplier = self._clipped(self.multiplier + self.rate * difference)
-            pull = self._clipped(self.multiplier + self.rate * difference)
-            # Nobody is pulled harder than by a loss of their own: a multiplier that runs away takes no trees along.
-            gradient = gradient + np.clip(len(f) * (contrasts @ pull), -self.weights, self.weights)
-        loss = float((self.weights * (np.logaddexp(0.0, f) - self.y * f)).mean())
-        self.rounds.append(
-            {
-                "difference": float(np.linalg.norm(difference)),
-                "multiplier": float(np.linalg.norm(self.multiplier)),
-                "rejected": int(rejected.sum()),
-                "loss": loss,
-            }
-        )
+        weights = problem.weights * (len(f) / problem.weights.sum())
+        chance = expit(f)
+        gradient, curvature = weights * (chance - problem.y), weights * chance * (1.0 - chance)
+        if self.kappa > 0.0 and problem.costs is not None:
+            signed = problem.sign * f
+            distance, rejection = problem.costs.distance(signed, self.prices), problem.costs.rejection(signed)
+            drift = rejection.value - self.held
+            pull = distance.gradient + 2.0 * HOLD * drift * rejection.gradient
+            gradient = gradient + self.kappa * len(f) * problem.sign * pull
+            assert distance.curvature is not None
+            curvature = curvature + self.kappa * len(f) * distance.curvature
         return gradient, np.maximum(curvature, 1e-6)
 
-    def _clipped(self, multiplier: Array) -> Array:
-        size = float(np.linalg.norm(multiplier))
-        return multiplier if size <= self.penalty else multiplier * (self.penalty / size)
 
-    def _contrasts(self, rejected: Mask) -> Array:
-        """One column per group: its mean score over the rejected, less that of all rejected, as weights of people."""
-        assert self.groups is not None
-        k = len(self.groups)
-        codes, mass = self.groups.codes, self.weights * rejected
-        counts = np.bincount(codes[rejected], minlength=k)
-        enough = counts >= self.min_rejected
-        self.small |= set(np.flatnonzero(~enough).tolist())
-        contrasts = np.zeros((len(codes), k))
-        if enough.sum() < 2:
-            return contrasts
-        used = rejected & enough[codes]
-        total = np.bincount(codes, weights=self.weights if self.by_group else mass, minlength=k)
-        contrasts[used, codes[used]] = (self.weights / total[codes])[used]
-        mean = contrasts.sum(axis=1) / enough.sum()
-        contrasts[:, enough] -= mean[:, None]
-        return contrasts
+def _loss_weights(booster: Any, upper: Mask, weights: Array) -> Array:
+    """Weights of the losses: those of people, and what the booster's own parameters make of classes."""
+    given = booster.get_params()
+    weights = weights * compute_sample_weight(given.get("class_weight"), upper.astype(int))
+    factor = given.get("scale_pos_weight")
+    if given.get("is_unbalance"):
+        factor = float((~upper).sum() / max(upper.sum(), 1))
+    return weights * np.where(upper, 1.0 if factor is None else float(factor), 1.0)
+
+
+def _neutral(booster: Any, library: str) -> Any:
+    """The booster without weights of its own, which are in the objective, and beginning at even odds."""
+    booster = clone(booster)
+    known = booster.get_params()
+    neutral = {"class_weight": None, "scale_pos_weight": None, "is_unbalance": False}
+    booster.set_params(**{name: value for name, value in neutral.items() if name in known})
+    if library == "xgboost":
+        booster.set_params(base_score=0.5)
+    return booster
+
+
+def _n_trees(booster: Any, library: str) -> int:
+    return int(booster.get_booster().num_boosted_rounds() if library == "xgboost" else booster.booster_.num_trees())
 
 
 def _default_booster() -> Any:
@@ -295,9 +505,7 @@ def _library(booster: Any) -> str:
     library = type(booster).__module__.split(".")[0]
     if (library, name) not in (("xgboost", "XGBClassifier"), ("lightgbm", "LGBMClassifier")):
         raise ValueError(f"EqualRecourseBoosting trains an XGBClassifier or an LGBMClassifier, got {name}.")
-    if library == "xgboost":
-        booster.set_params(base_score=0.5)  # even odds: the trees begin at a score of zero
-    return library
+    return str(library)
 
 
 def _plain_xgboost(booster: Any) -> Any:

@@ -61,7 +61,7 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
         last, prices = history[-1].fit, None
         if experience is not None:
             codes = data.partitions[0].codes
-            prices = experience.prices(problem.decider(last), last.scores, data.sample_weight, codes)
+            prices = experience.prices(problem.decider(last), last.scores, data.sample_weight, codes, costs.softness)
         found = objective.fit(model.kappa, start=theta, prices=prices, max_iter=_MAX_ITER, tol=_TOL)
         theta, converged = np.append(found.coef, found.intercept), found.converged
         fit = problem.moved(plain_fit, found.coef, found.intercept, found.scores)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from equirecourse.actions import ActionSet
-from equirecourse.equalizers._objective import GRID, STAGES, Prices, soft_missing
+from equirecourse.equalizers._objective import GRID, Prices, soft_missing
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import find_recourse
 
@@ -50,7 +50,7 @@ class Experience:
     seed: int
     n_jobs: int | None = None
 
-    def prices(self, model: Any, scores: Array, weights: Array, codes: NDArray[np.intp]) -> Prices:
+    def prices(self, model: Any, scores: Array, weights: Array, codes: NDArray[np.intp], softness: float) -> Prices:
         """Costs of some of the rejected, as prices of the score that they lack.
 
         A person without recourse, or whose cost is far beyond the others', has the largest cost that is told apart.
@@ -66,6 +66,8 @@ class Experience:
             Of people.
         codes : ndarray of shape (n_people,)
             Groups.
+        softness : float
+            Of the objective, as in :class:`CostObjective`.
 
         Returns
         -------
@@ -92,7 +94,7 @@ class Experience:
             return Prices(values, counted)
         most = GRID[-1] * float(np.median(costs[known]))
         costs = np.where(known, np.minimum(costs, most), most)
-        prices = costs / soft_missing(scores, weights, STAGES[-1])[asked]
+        prices = costs / soft_missing(scores, weights, softness)[asked]
         values[:] = np.median(prices)
         for group in np.unique(codes[asked]):
             values[codes == group] = np.median(prices[codes[asked] == group])

@@ -44,10 +44,15 @@ _FAR = 50.0  # bandwidths beyond which nobody is seen
 
 
 class Term(NamedTuple):
-    """A value, and its derivative by each score."""
+    """A value, its derivative by each score, and a curvature by each score if there is a use for it.
+
+    The curvature is that of moving a whole group, divided among its people: a step that is right for one person alone
+    would be far too long if everybody takes it.
+    """
 
     value: float
     gradient: Array
+    curvature: Array | None = None
 
 
 class Prices(NamedTuple):
@@ -125,12 +130,15 @@ class CostObjective:
             return nothing
         u = c / s
         value, by_q, by_u = 0.0, np.zeros(len(f)), np.zeros(len(f))
+        shares = np.zeros(len(f))
         for groups in self.partitions:
             codes = groups.codes
             used = np.bincount(codes, weights=p * (mass > 0.0), minlength=len(groups)) >= self.min_rejected
             if used.sum() < 2:
                 continue
             value += _distance(u, q, codes, used, by_q, by_u)
+            masses = np.bincount(codes, weights=q, minlength=len(groups))
+            shares += q * np.where(used, 1.0 / np.where(used, masses, 1.0), 0.0)[codes]
         # The median moves along: d(c/s) = dc/s − u ds/s.
         r = expit((1.0 - u) / BANDWIDTH)
         pull = q * r * (1.0 - r) / BANDWIDTH
@@ -139,7 +147,7 @@ class CostObjective:
         by_q += moved * (r - 0.5)
         by_tau = float((by_q * mass) @ (p * (1.0 - p) * z)) / tau + float(by_c @ (rho * (soft + z * p)))
         gradient = -by_q * q * (1.0 - p) / tau - by_c * rho * p + by_tau * self.softness * m * np.sign(f)
-        return Term(value, gradient)
+        return Term(value, gradient, 2.0 * shares * np.square(rho * p / s))
 
     def rejection(self, scores: Array) -> Term:
         """The soft share of rejected people, and its gradient."""
