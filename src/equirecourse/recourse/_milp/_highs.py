@@ -202,6 +202,8 @@ class Program:
         for variable, weight in self._objective.terms.items():
             weights[variable] = weight
         rows = sparse.csr_array((self._weights, self._columns, self._ends), shape=(m, n))
+        if not (np.isfinite(weights).all() and np.isfinite(rows.data).all()):  # beyond what a number holds
+            return Solution("failed", None, np.inf, -np.inf)
         options: dict[str, Any] = {"mip_rel_gap": 0.0}
         if np.isfinite(time_limit):
             options["time_limit"] = max(time_limit, 1e-3)
