@@ -18,7 +18,7 @@ export EQUIRECOURSE_DATA ?= $(wildcard ../shared/data)
 .PHONY: demo test bench lint compile docs develop smoke boundscheck clean
 
 demo: $(VENV)/installed
-	$(BIN)/equirecourse equalize --dataset credit --group sex --jobs 2 --html report.html --save fair.skops
+	$(BIN)/equirecourse equalize --dataset credit --group graduate --jobs 2 --html report.html --save fair.skops
 
 test: $(TEST_VENV)/wheel-installed $(TEST_VENV)/browser
 	$(MAKE) --jobs 2 lint compile

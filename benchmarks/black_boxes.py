@@ -209,6 +209,6 @@ def models(
         from lightgbm import LGBMClassifier
 
         booster = LGBMClassifier(n_estimators=60, max_depth=4, random_state=seed, verbose=-1)
-        yield "LightGBM plain", EqualRecourseBoosting(booster, recourse_penalty=0).fit(X, y, sample_weight=weights)
+        yield "LightGBM plain", EqualRecourseBoosting(booster, kappa=0).fit(X, y, sample_weight=weights)
         equal = EqualRecourseBoosting(booster)
         yield "LightGBM equal", equal.fit(X, y, sensitive_features=groups, sample_weight=weights)

@@ -124,7 +124,7 @@ def run(case: Case, seeds: range, n_jobs: int, most: int | None = None) -> pd.Da
     for seed in seeds:
         train, test = train_test_split(np.arange(len(y)), test_size=0.3, random_state=seed, stratify=y)
         learner = LogisticRegression(class_weight=case.class_weight, max_iter=2000)
-        model = Pipeline([*case.preparation().steps, ("equalizer", EqualRecourseLinear(learner))])
+        model = Pipeline([*case.preparation().steps, ("equalizer", EqualRecourseLinear(learner, objective="paper"))])
         inner = clone(model[:-1]).fit_transform(X.iloc[train])
         path = model[-1].penalty_path(inner, y[train], sensitive_features=groups[train], shares=(0.3, 0.15, 0.05))
         grid = [

@@ -45,7 +45,7 @@ def strong_ridge(n: int) -> None:
     """C = 10 / n, where LIBLINEAR is at its best."""
     X, y, group = crowd(n, 50)
     C = 10.0 / n
-    ours = EqualRecourseLinear(LinearSVC(loss="hinge", C=C))
+    ours = EqualRecourseLinear(LinearSVC(loss="hinge", C=C), objective="paper")
     kernel = EqualRecourseSVC(kernel="linear", C=C, gamma="auto")
     times = seconds(
         {
@@ -74,7 +74,7 @@ def weak_ridge(n: int) -> None:
     """C = 1, where LIBLINEAR does not converge."""
     X, y, group = crowd(n, 10)
     learner = LinearSVC(loss="hinge", C=1.0)
-    plain, fair = EqualRecourseLinear(learner), EqualRecourseLinear(learner)
+    plain, fair = EqualRecourseLinear(learner, objective="paper"), EqualRecourseLinear(learner, objective="paper")
     times = seconds(
         {"plain": lambda: plain.fit(X, y), "fair": lambda: fair.fit(X, y, sensitive_features=group)}, repeats=3
     )
@@ -114,7 +114,10 @@ def many_features(n: int) -> None:
     for name, X, labels in (("300, dense", dense, y), ("5,000, 1 % not zero", wide, bought)):
         for C in (10 / n, 0.1):
             learner = LinearSVC(loss="hinge", C=C)
-            plain, fair = EqualRecourseLinear(learner), EqualRecourseLinear(learner)
+            plain, fair = (
+                EqualRecourseLinear(learner, objective="paper"),
+                EqualRecourseLinear(learner, objective="paper"),
+            )
             calls = {
                 "one fit": lambda X=X, labels=labels, plain=plain: plain.fit(X, labels),
                 "LinearSVC": lambda X=X, labels=labels, C=C: LinearSVC(loss="hinge", C=C).fit(X, labels),
@@ -163,7 +166,7 @@ def out_of_core(n: int) -> None:
     X, y, group = crowd(n, 10)
     parts = [(X[rows], y[rows], group[rows]) for rows in np.array_split(np.arange(n), 20)]
     learner = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
-    apart, together = PartitionedEqualRecourse(), EqualRecourseLinear(learner)
+    apart, together = PartitionedEqualRecourse(), EqualRecourseLinear(learner, objective="paper")
     times = seconds(
         {
             "partitions": lambda: apart.fit_partitions(parts),

@@ -21,7 +21,9 @@ from equirecourse.plotting import FrontierDisplay
 
 credit = load_credit(paper=True)
 people = credit.frame.sample(12_000, random_state=0).index
-model = make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced")))
+model = make_pipeline(
+    StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced"), objective="paper")
+)
 
 frontier = recourse_frontier(
     model,

@@ -45,7 +45,7 @@ settings = {
 learner = LogisticRegression(class_weight="balanced", max_iter=1000)
 models, rows = {}, {}
 for name, parameters in settings.items():
-    model = make_pipeline(StandardScaler(), EqualRecourseLinear(learner, **parameters))
+    model = make_pipeline(StandardScaler(), EqualRecourseLinear(learner, objective="paper", **parameters))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the table says whether the rounds converged
         model.fit(X, y, equalrecourselinear__sensitive_features=groups)

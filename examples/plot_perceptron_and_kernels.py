@@ -58,7 +58,9 @@ learners = {
 def judge(steps, recourse_penalty):
     """Fit, and compare the groups among new people."""
     model = make_pipeline(
-        StandardScaler(), *steps[:-1], EqualRecourseLinear(steps[-1], recourse_penalty=recourse_penalty)
+        StandardScaler(),
+        *steps[:-1],
+        EqualRecourseLinear(steps[-1], objective="paper", recourse_penalty=recourse_penalty),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the table says whether the rounds converged
@@ -124,7 +126,7 @@ models = []
 for recourse_penalty in (0.0, np.inf):
     model = make_pipeline(
         Nystroem(gamma=0.1, n_components=60, random_state=0),
-        EqualRecourseLinear(LinearSVC(C=1.0, random_state=0), recourse_penalty=recourse_penalty),
+        EqualRecourseLinear(LinearSVC(C=1.0, random_state=0), objective="paper", recourse_penalty=recourse_penalty),
     )
     models.append(model.fit(ring.data, ring.target, equalrecourselinear__sensitive_features=ring.sensitive_features))
 displays = plot_boundaries(models, ring.data, ring.target, sensitive_features=ring.sensitive_features)

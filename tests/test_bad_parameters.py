@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import equirecourse
-from equirecourse import ActionSet, equalize, find_recourse, metrics, recourse
+from equirecourse import ActionSet, equalizers, find_recourse, metrics, recourse
 
 WRONG = [
     [], {}, ["l1"], {"a": 1}, "2", None, float("nan"), -1, 1.5, 0, 1e300, object(), np.array([1.0, 2.0]),
@@ -59,7 +59,7 @@ CALLS = {
     ),
     "recourse_frontier": (
         equirecourse.recourse_frontier,
-        {"estimator": equalize.EqualRecourseLinear(LogisticRegression(), min_rejected=1), **DATA,
+        {"estimator": equalizers.EqualRecourseLinear(LogisticRegression(), objective="paper", min_rejected=1), **DATA,
          "param_grid": PENALTIES, "cv": 2, **FEW},
     ),
     "ActionSet.from_frame": (ActionSet.from_frame, {"X": X}),
@@ -78,11 +78,11 @@ CALLS = {
     "no_recourse_rate": (metrics.no_recourse_rate, SLICED),
     "rejected_count": (metrics.rejected_count, SLICED),
     "EqualRecourseLinear": (
-        partial(fitted, equalize.EqualRecourseLinear), {"estimator": LogisticRegression(), **DATA}
+        partial(fitted, equalizers.EqualRecourseLinear), {"estimator": LogisticRegression(), **DATA}
     ),
-    "EqualRecourseSVC": (partial(fitted, equalize.EqualRecourseSVC), DATA),
+    "EqualRecourseSVC": (partial(fitted, equalizers.EqualRecourseSVC), DATA),
     "RecourseReweighting": (
-        partial(fitted, equalize.RecourseReweighting),
+        partial(fitted, equalizers.RecourseReweighting),
         {"estimator": LogisticRegression(), "max_trials": 1, "cv": 2, **DATA},
     ),
 }  # fmt: skip

@@ -28,6 +28,8 @@ MAY_IMPORT = {
     "_files": {"_unfinished"},
     "report": set(),  # draws plain documents, and knows nothing of what they are about
     "audit": {"report", "metrics", "flipsets", "equalizers", "_files", *_RECOURSE},
+    "_equalize": {"audit", "metrics", "equalizers", *_RECOURSE},
+    "torch": {"equalizers", "_validation"},
     "datasets": {"actions", "_unfinished", *_BOTTOM},
     "plotting": {"audit", "metrics", "flipsets", "equalizers", *_RECOURSE},
     "replication": {
@@ -37,6 +39,7 @@ MAY_IMPORT = {
         "metrics",
         "flipsets",
         "equalizers",
+        "_equalize",
         "datasets",
         "plotting",
         *_RECOURSE,
@@ -49,12 +52,13 @@ MAY_IMPORT = {
         "metrics",
         "flipsets",
         "equalizers",
+        "_equalize",
         "datasets",
         "plotting",
         "replication",
         *_RECOURSE,
     },
-    "__init__": {"audit", "metrics", "flipsets", "equalizers", *_RECOURSE},
+    "__init__": {"_equalize", "audit", "metrics", "flipsets", "equalizers", *_RECOURSE},
 }
 # What numbers-only code needs of the outside, besides the standard library.
 OUTSIDE_OF_SOLVERS = {"numpy", "scipy", "numba", "cvxopt", "threadpoolctl"}

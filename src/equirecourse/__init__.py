@@ -10,22 +10,32 @@ TYPE_CHECKING = False  # as type checkers know it: the module typing would take 
 if TYPE_CHECKING:
     from typing import Any
 
+    from equirecourse._equalize import Equalized, equalize
     from equirecourse.actions import ActionSet
     from equirecourse.audit import RecourseAudit, audit, audit_partitions
-    from equirecourse.equalizers import EqualRecourseLinear, EqualRecourseSVC, RecourseReweighting, recourse_frontier
+    from equirecourse.equalizers import (
+        EqualRecourseBoosting,
+        EqualRecourseLinear,
+        EqualRecourseSVC,
+        RecourseReweighting,
+        recourse_frontier,
+    )
     from equirecourse.flipsets import flipsets
     from equirecourse.metrics import RecourseFrame, recourse_gap
     from equirecourse.recourse import find_recourse
 
 __all__ = [
     "ActionSet",
+    "EqualRecourseBoosting",
     "EqualRecourseLinear",
     "EqualRecourseSVC",
+    "Equalized",
     "RecourseAudit",
     "RecourseFrame",
     "RecourseReweighting",
     "audit",
     "audit_partitions",
+    "equalize",
     "find_recourse",
     "flipsets",
     "recourse_frontier",
@@ -38,13 +48,16 @@ __version__ = "0.1.0"
 # take seconds, and nobody needs all of them.
 _HOMES = {
     "ActionSet": "actions",
+    "EqualRecourseBoosting": "equalizers",
     "EqualRecourseLinear": "equalizers",
     "EqualRecourseSVC": "equalizers",
+    "Equalized": "_equalize",
     "RecourseAudit": "audit",
     "RecourseFrame": "metrics",
     "RecourseReweighting": "equalizers",
     "audit": "audit",
     "audit_partitions": "audit",
+    "equalize": "_equalize",
     "find_recourse": "recourse",
     "flipsets": "flipsets",
     "recourse_frontier": "equalizers",

@@ -159,7 +159,7 @@ def test_before_and_after_of_the_same_people():
     X, y, groups = make_people(1500)
     numbers = X[["income", "debts", "age"]]
     numbers = numbers.assign(income=numbers.income * np.where(groups.sex == "f", 1.6, 1.0))
-    learner = make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression()))
+    learner = make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression(), objective="paper"))
     name = "equalrecourselinear__sensitive_features"
     plain = learner.set_params(equalrecourselinear__recourse_penalty=0.0).fit(numbers, y, **{name: groups.sex})
     before = audit(plain, numbers, y, sensitive_features=groups[["sex"]], n_flipsets=0)

@@ -20,7 +20,11 @@ from equirecourse.equalizers import _kernel_problem
 from equirecourse.exceptions import SmallGroupWarning
 
 LOGISTIC = EqualRecourseLinear(LogisticRegression())
-BOTH = pytest.mark.parametrize("model", [EqualRecourseSVC(), LOGISTIC], ids=["svc", "linear"])
+PAPER = EqualRecourseLinear(LogisticRegression(), objective="paper")
+EVERY = pytest.mark.parametrize(
+    "model", [EqualRecourseSVC(), LOGISTIC, PAPER], ids=["svc", "linear", "linear of the paper"]
+)
+OF_THE_PAPER = pytest.mark.parametrize("model", [EqualRecourseSVC(), PAPER], ids=["svc", "linear"])
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +68,7 @@ def refused(people, quietly):
     return check
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", [np.array, pd.DataFrame, sparse.csr_array])
 def test_features_that_are_not_finite(model, bad, kind, people, quietly):
@@ -83,7 +87,7 @@ def test_features_that_are_not_finite(model, bad, kind, people, quietly):
         fitted.predict(np.asarray(X.toarray() if sparse.issparse(X) else X))
 
 
-@BOTH
+@EVERY
 def test_labels_must_be_two(model, refused, people):
     refused(model, y=np.ones(60), match=r"y has the one class .*1.* and a classifier needs two classes")
     refused(model, y=np.arange(60) % 3, match=r"y has 3 labels \(0, 1, 2\) .* merge the others first")
@@ -94,14 +98,14 @@ def test_labels_must_be_two(model, refused, people):
     )
 
 
-@BOTH
+@EVERY
 def test_a_target_of_numbers_is_not_taken_for_labels(model, people):
     # In scikit-learn's words, which are two sentences.
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         clone(model).fit(people.X, people.X[:, 0])
 
 
-@BOTH
+@EVERY
 def test_labels_that_do_not_compare(model, refused):
     y = np.array(["a", 1] * 30, dtype=object)
     refused(model, y=y, match="label")
@@ -109,7 +113,7 @@ def test_labels_that_do_not_compare(model, refused):
         check_labels(y)
 
 
-@BOTH
+@EVERY
 def test_nobody_at_all(model, refused, people):
     refused(model, X=np.empty((0, 3)), y=np.empty(0), sensitive_features=[], match="0 sample")
     refused(model, y=np.empty(0), match="inconsistent numbers of samples|y is empty|0 sample")
@@ -117,12 +121,12 @@ def test_nobody_at_all(model, refused, people):
         check_labels(np.array([]))
 
 
-@BOTH
+@EVERY
 def test_one_of_the_classes_has_no_weight(model, refused, people):
     refused(model, sample_weight=(people.y > 0).astype(float), match="y has the one class")
 
 
-@BOTH
+@EVERY
 def test_lengths_must_agree(model, refused, people):
     refused(model, y=people.y[:-1], match=r"inconsistent numbers of samples: \[60, 59\]")
     refused(
@@ -133,7 +137,7 @@ def test_lengths_must_agree(model, refused, people):
     refused(model, sample_weight=np.ones(59), match=r"sample_weight.shape == \(59,\), expected \(60,\)")
 
 
-@BOTH
+@EVERY
 def test_groups_must_be_known_and_at_least_two(model, refused, people):
     refused(
         model,
@@ -150,12 +154,12 @@ def test_groups_must_be_known_and_at_least_two(model, refused, people):
     refused(clone(model).set_params(intersections=False), sensitive_features=table, match="has 1 group")
 
 
-@BOTH
+@EVERY
 def test_a_group_whose_members_all_have_weight_zero_is_absent(model, refused, people):
     refused(model, sample_weight=(people.group == 0).astype(float), match="has 1 group")
 
 
-@BOTH
+@EVERY
 def test_groups_that_the_plain_model_accepts_have_no_recourse_to_equalise(model, refused, people):
     message = refused(
         model,
@@ -172,7 +176,7 @@ def test_groups_that_the_plain_model_accepts_have_no_recourse_to_equalise(model,
     )
 
 
-@BOTH
+@EVERY
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
@@ -262,7 +266,7 @@ def test_feature_costs_of_words_are_refused_in_one_sentence():
         check_feature_costs(["cheap"], 1)
 
 
-@BOTH
+@EVERY
 def test_weights_must_be_weights(model, refused, people):
     negative = np.ones(60)
     negative[7] = -1.0
@@ -327,7 +331,7 @@ def test_a_sparse_kernel_matrix_is_refused(people):
             refuse()
 
 
-@BOTH
+@OF_THE_PAPER
 def test_a_small_group_is_named_and_left_out_of_the_balance(model, make_people, first_round):
     X, y, group = make_people(90, n_groups=2, seed=0)
     rare = group.astype(object)
@@ -346,7 +350,7 @@ def test_a_small_group_is_named_and_left_out_of_the_balance(model, make_people, 
     assert means[0] == pytest.approx(means[1], abs=1e-6)
 
 
-@BOTH
+@OF_THE_PAPER
 def test_two_sensitive_features_may_share_a_label(model, make_people, first_round):
     """'yes' of one feature is too small to be balanced, and that is no news about 'yes' of the other."""
     X, y, group = make_people(120, seed=0)
@@ -372,7 +376,7 @@ def test_two_sensitive_features_may_share_a_label(model, make_people, first_roun
     assert counts["gap"] == pytest.approx(max(gaps))
 
 
-@BOTH
+@OF_THE_PAPER
 def test_a_penalty_path_needs_groups(model, people):
     with pytest.raises(ValueError, match="pass them as sensitive_features"):
         model.penalty_path(people.X, people.y, sensitive_features=None)

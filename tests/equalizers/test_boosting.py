@@ -1,13 +1,17 @@
-"""Boosted trees with the balance in their loss: plain without it, balanced with it, ordinary boosters in the end."""
+"""Boosted trees with the distance between costs in their loss: plain without it, ordinary boosters in the end."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from equirecourse import ActionSet, find_recourse
+from equirecourse.datasets import load_credit
 from equirecourse.equalizers import EqualRecourseBoosting
 from equirecourse.exceptions import SmallGroupWarning
 
@@ -18,10 +22,11 @@ BOOSTERS = {
     "lightgbm": lightgbm.LGBMClassifier(n_estimators=40, max_depth=3, learning_rate=0.1, verbose=-1, n_jobs=1),
     "xgboost": xgboost.XGBClassifier(n_estimators=40, max_depth=3, learning_rate=0.1, n_jobs=1),
 }
+NATIVE = {"lightgbm": {"boost_from_average": False}, "xgboost": {"base_score": 0.5}}
 both = pytest.mark.parametrize("name", BOOSTERS)
 
 
-def make_gap(n=3000, seed=0, n_groups=2):
+def make_gap(n=1500, seed=0, n_groups=2):
     rng = np.random.default_rng(seed)
     group = rng.integers(0, n_groups, n)
     X = rng.normal(size=(n, 4))
@@ -30,101 +35,293 @@ def make_gap(n=3000, seed=0, n_groups=2):
     return pd.DataFrame(X, columns=list("abcd")), y, group
 
 
-def score_gap(model, X, group):
-    """Largest difference between the groups' mean log-odds over the people a model rejects."""
-    chance = model.predict_proba(X)[:, list(model.classes_).index("yes")]
-    scores, rejected = np.log(chance / (1 - chance)), model.predict(X) == "no"
-    return float(np.ptp([scores[rejected & (group == label)].mean() for label in np.unique(group)]))
+def fitted(X, y, group, booster, **settings):
+    weights = {"sample_weight": settings.pop("sample_weight")} if "sample_weight" in settings else {}
+    booster = BOOSTERS[booster] if isinstance(booster, str) else booster
+    return EqualRecourseBoosting(clone(booster), **settings).fit(X, y, sensitive_features=group, **weights)
+
+
+def chance(model, X):
+    """Probability of a yes."""
+    return model.predict_proba(X)[:, list(model.classes_).index(model.favorable_label_)]
+
+
+def relative_gap(model, X, group, actions):
+    """Of the mean exact costs of the rejected."""
+    found = find_recourse(model, X, actions=actions)
+    assert found.exact.all()
+    some = found.rejected & np.isfinite(found.costs)
+    means = [found.costs[some & (group == label)].mean() for label in np.unique(group)]
+    return np.ptp(means) / found.costs[some].mean()
 
 
 @both
-def test_without_a_penalty_it_is_the_library_s_own_log_loss(name):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_kappa_it_is_the_library_s_own_log_loss(name, weighted):
     X, y, group = make_gap()
-    model = EqualRecourseBoosting(BOOSTERS[name], recourse_penalty=0).fit(X, y, sensitive_features=group)
-    settings = {"boost_from_average": False} if name == "lightgbm" else {"base_score": 0.5}
-    native = clone(BOOSTERS[name]).set_params(**settings).fit(X, (y == "yes").astype(int))
+    # Weights whose mean is one, as the ridge of the leaves counts against them; and no bins that depend on them.
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, len(y)) if weighted else np.ones(len(y))
+    weight /= weight.mean()
+    booster = clone(BOOSTERS[name]).set_params(**({"tree_method": "exact"} if name == "xgboost" else {}))
+    model = fitted(X, y, group, booster, kappa=0, sample_weight=weight)
+    native = clone(booster).set_params(**NATIVE[name]).fit(X, (y == "yes").astype(int), sample_weight=weight)
     np.testing.assert_allclose(model.predict_proba(X), native.predict_proba(X), atol=1e-4)
+    assert model.rounds_["kind"].tolist() == ["plain"]
+
+
+@both
+def test_stages_of_trees_are_the_trees_of_one_go(name):
+    """With a price of inequality that is next to nothing, only the stages are left."""
+    X, y, group = make_gap()
+    plain, staged = (fitted(X, y, group, name, kappa=kappa) for kappa in (0, 1e-9))
+    assert len(staged.rounds_) > 2
+    assert staged.rounds_["trees"].iloc[-1] == 40
+    np.testing.assert_allclose(staged.predict_proba(X), plain.predict_proba(X), atol=1e-5)
 
 
 @both
 @pytest.mark.parametrize("n_groups", [2, 4])
-def test_the_difference_of_mean_scores_goes_away_on_new_people_too(name, n_groups):
-    X, y, group = make_gap(6000, n_groups=n_groups)
-    train, new = np.arange(3000), np.arange(3000, 6000)
-    plain, fair = (
-        EqualRecourseBoosting(BOOSTERS[name], recourse_penalty=penalty).fit(
-            X.iloc[train], y[train], sensitive_features=group[train]
-        )
-        for penalty in (0.0, np.inf)
-    )
-    before, after = (score_gap(model, X.iloc[new], group[new]) for model in (plain, fair))
-    assert after < 0.4 * before
-    assert fair.score(X.iloc[new], y[new]) > plain.score(X.iloc[new], y[new]) - 0.05
-    assert fair.rounds_.difference.iloc[-5:].mean() < 0.1
-    assert len(fair.rounds_) == 40
-    assert abs(fair.multiplier_.sum()) < 1e-9
+def test_the_distance_between_the_scores_that_people_lack_shrinks(name, n_groups):
+    X, y, group = make_gap(3000, n_groups=n_groups)
+    plain, equal = EqualRecourseBoosting(BOOSTERS[name]).fit_path(X, y, sensitive_features=group, penalties=[0.0, 3.0])
+    assert equal.rounds_["distance"].iloc[-1] < 0.5 * equal.rounds_["distance"].iloc[0]
+    assert equal.rounds_["distance"].iloc[0] == plain.rounds_["distance"].item()
+    assert abs(equal.rounds_["acceptance"].iloc[-1] - equal.rounds_["acceptance"].iloc[0]) < 0.03
+    assert equal.score(X, y) > plain.score(X, y) - 0.05
 
 
-def test_a_larger_penalty_leaves_less_of_the_difference():
+@both
+@pytest.mark.parametrize("seed", [0, 1])
+def test_with_actions_the_gap_of_what_people_experience_shrinks_on_new_people(name, seed):
+    credit = load_credit(paper=True)
+    rows = np.random.default_rng(seed).permutation(len(credit.target))
+    train, new = rows[:5000], rows[10_000:13_000]
+    X, y, group = credit.data, np.asarray(credit.target), credit.sensitive_features["graduate"].astype(str).to_numpy()
+    balanced = clone(BOOSTERS[name]).set_params(scale_pos_weight=(y[train] < 0).sum() / (y[train] > 0).sum())
+    actions = ActionSet.from_frame(X.iloc[train])
+    gaps, scores = [], []
+    for kappa in (0.0, 0.3):
+        settings = {"kappa": kappa, "actions": actions, "max_people": 500}
+        model = fitted(X.iloc[train], y[train], group[train], balanced, **settings)
+        gaps.append(relative_gap(model, X.iloc[new], group[new], actions))
+        scores.append(model.score(X.iloc[new], y[new]))
+    assert gaps[0] > 0.15
+    assert gaps[1] < 0.5 * gaps[0]
+    assert scores[1] > scores[0] - 0.03
+
+
+@both
+def test_a_path_is_a_number_of_fits(name):
+    X, y, group = make_gap(800)
+    path = EqualRecourseBoosting(BOOSTERS[name]).fit_path(X, y, sensitive_features=group, penalties=[0.0, 0.3, 3.0])
+    for model, kappa in zip(path, (0.0, 0.3, 3.0), strict=True):
+        assert model.kappa == kappa
+        np.testing.assert_array_equal(model.predict_proba(X), fitted(X, y, group, name, kappa=kappa).predict_proba(X))
+    assert EqualRecourseBoosting(BOOSTERS[name]).fit_path(X, y, sensitive_features=group, penalties=[]) == []
+
+
+@both
+def test_the_table_has_a_row_for_each_stage(name):
     X, y, group = make_gap()
-    left = [
-        score_gap(
-            EqualRecourseBoosting(BOOSTERS["lightgbm"], recourse_penalty=penalty).fit(X, y, sensitive_features=group),
-            X,
-            group,
-        )
-        for penalty in (0.0, 0.02, np.inf)
-    ]
-    assert left[0] > left[1] > left[2]
+    model = fitted(X, y, group, name, kappa=1.0)
+    table, row = model.rounds_, model.rounds_.iloc[-1]
+    assert table["kind"].tolist() == ["plain"] + ["distribution"] * 4
+    assert table["chosen"].tolist() == [False] * 4 + [True]
+    assert table["trees"].iloc[1:].is_monotonic_increasing
+    assert row["accuracy"] == pytest.approx(model.score(X, y))
+    accepted = model.predict(X) == "yes"
+    assert row["acceptance"] == pytest.approx(accepted.mean())
+    assert [row["rejected (0)"], row["rejected (1)"]] == [(~accepted & (group == k)).sum() for k in (0, 1)]
+    assert row["loss"] == pytest.approx(-np.log(np.where(y == "yes", chance(model, X), 1 - chance(model, X))).mean())
+    for column in table:
+        assert f"``{column.replace('(0)', '(group)').replace('(1)', '(group)')}``" in EqualRecourseBoosting.__doc__
 
 
 @both
 def test_what_comes_out_is_an_ordinary_booster_with_exact_recourse(name, tmp_path):
-    X, y, group = make_gap(1500)
-    model = EqualRecourseBoosting(BOOSTERS[name]).fit(X, y, sensitive_features=group)
+    X, y, group = make_gap()
+    model = fitted(X, y, group, name)
     found = find_recourse(model, X.head(40), actions=ActionSet.free(X))
     assert found.method == "trees"
     assert found.exact.all()
     assert (model.predict(found.counterfactuals) == "yes").all()
+    assert type(model.estimator_) is type(BOOSTERS[name])
     booster = model.estimator_.get_booster() if name == "xgboost" else model.estimator_.booster_
     booster.save_model(str(tmp_path / "model.json"))
     if name == "xgboost":
         again = xgboost.XGBClassifier()
         again.load_model(str(tmp_path / "model.json"))
-        chance = again.predict_proba(X)[:, 1]
+        again = again.predict_proba(X)[:, 1]
     else:
-        chance = lightgbm.Booster(model_file=str(tmp_path / "model.json")).predict(X)
-    np.testing.assert_allclose(chance, model.predict_proba(X)[:, 1], rtol=1e-6)
+        again = lightgbm.Booster(model_file=str(tmp_path / "model.json")).predict(X)
+    np.testing.assert_allclose(again, model.predict_proba(X)[:, 1], rtol=1e-6)
+    np.testing.assert_array_equal(model.estimator_.predict(X) == 1, model.predict(X) == "yes")
+    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == "yes")
 
 
 @both
-def test_labels_weights_and_the_other_side(name):
-    X, y, group = make_gap(1200)
-    one = EqualRecourseBoosting(BOOSTERS[name]).fit(X, y, sensitive_features=group)
-    other = EqualRecourseBoosting(BOOSTERS[name], favorable_label=0).fit(
-        X, np.where(y == "yes", 0, 1), sensitive_features=group
+def test_labels_and_the_other_side(name):
+    X, y, group = make_gap()
+    one = fitted(X, y, group, name, kappa=1.0)
+    assert one.classes_.tolist() == ["no", "yes"]
+    assert one.favorable_label_ == "yes"
+    other = fitted(X, np.where(y == "yes", 0, 1), group, name, kappa=1.0, favorable_label=0)
+    assert other.favorable_label_ == 0
+    np.testing.assert_array_equal(other.predict(X) == 0, one.predict(X) == "yes")
+    np.testing.assert_allclose(chance(other, X), chance(one, X), atol=1e-6)
+    turned = fitted(X, y, group, name, kappa=1.0, favorable_label="no")
+    assert np.abs(turned.predict_proba(X) - one.predict_proba(X)).max() > 0.01
+
+
+@both
+def test_the_unit_of_weights_does_not_matter(name):
+    X, y, group = make_gap()
+    one, thrice = (fitted(X, y, group, name, sample_weight=np.full(len(y), weight)) for weight in (1.0, 3.0))
+    np.testing.assert_allclose(thrice.predict_proba(X), one.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "kappa"), [("lightgbm", 0.0), ("xgboost", 0.0), ("xgboost", 0.3), ("xgboost", 3.0)])
+def test_a_weight_of_k_is_a_person_k_times(name, kappa):
+    """Where nothing but weights counts people: neither leaves nor bins."""
+    X, y, group = make_gap(800)
+    X, times = (4 * X).round(), np.random.default_rng(0).integers(1, 4, len(y))
+    heads = {
+        "lightgbm": {"min_child_samples": 1, "min_child_weight": 0, "min_data_in_bin": 1},
+        "xgboost": {"min_child_weight": 0, "reg_lambda": 0, "tree_method": "exact"},
+    }
+    booster, rows = clone(BOOSTERS[name]).set_params(**heads[name]), np.repeat(np.arange(len(y)), times)
+    weighted = fitted(X, y, group, booster, kappa=kappa, sample_weight=times)
+    repeated = fitted(X.iloc[rows], y[rows], group[rows], booster, kappa=kappa)
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "weights"),
+    [
+        ("lightgbm", {"class_weight": {0: 1.0, 1: 3.0}}, (1.0, 3.0)),
+        ("lightgbm", {"scale_pos_weight": 3.0}, (1.0, 3.0)),
+        ("xgboost", {"scale_pos_weight": 3.0}, (1.0, 3.0)),
+        ("lightgbm", {"class_weight": "balanced"}, "balanced"),
+        ("lightgbm", {"is_unbalance": True}, "balanced"),
+    ],
+    ids=str,
+)
+def test_class_weights_are_weights_of_people_in_the_loss(name, settings, weights):
+    X, y, group = make_gap()
+    keep = (y == "no") | (np.arange(len(y)) % 3 == 0)
+    X, y, group = X[keep], y[keep], group[keep]
+    if weights == "balanced":
+        weights = 1.0, (y == "no").sum() / (y == "yes").sum()
+    by_class = fitted(X, y, group, clone(BOOSTERS[name]).set_params(**settings), kappa=0)
+    by_person = fitted(X, y, group, name, kappa=0, sample_weight=np.where(y == "yes", weights[1], weights[0]))
+    np.testing.assert_allclose(by_class.predict_proba(X), by_person.predict_proba(X), atol=1e-6)
+    plain = fitted(X, y, group, name, kappa=0)
+    assert (by_class.predict(X) == "yes").mean() > (plain.predict(X) == "yes").mean() + 0.05
+    equal = fitted(X, y, group, clone(BOOSTERS[name]).set_params(**settings), kappa=0.3)
+    assert abs(equal.rounds_["acceptance"].iloc[-1] - equal.rounds_["acceptance"].iloc[0]) < 0.05
+
+
+@both
+def test_missing_values_are_left_to_the_booster(name):
+    X, y, group = make_gap()
+    X.iloc[::7, 1] = np.nan
+    actions = ActionSet.from_frame(X)
+    model = fitted(X, y, group, name, actions=actions, max_people=100)
+    assert model.rounds_["kind"].iloc[-1] == "distribution"
+    found = find_recourse(model, X.head(60), actions=actions)
+    assert found.exact.all()
+    assert (model.predict(found.counterfactuals[found.status != "none"]) == "yes").all()
+
+
+@both
+def test_a_pipeline_inside_is_its_steps_by_hand(name):
+    X, y, group = make_gap()
+    pipeline = Pipeline([("scale", StandardScaler().set_output(transform="pandas")), ("boost", BOOSTERS[name])])
+    inside = fitted(X, y, group, pipeline, kappa=1.0)
+    scaled = StandardScaler().set_output(transform="pandas").fit_transform(X)
+    np.testing.assert_array_equal(
+        inside.predict_proba(X), fitted(scaled, y, group, name, kappa=1.0).predict_proba(scaled)
     )
-    assert ((other.predict(X) == 0) == (one.predict(X) == "yes")).mean() > 0.99
-    twice = EqualRecourseBoosting(BOOSTERS[name]).fit(
-        X, y, sensitive_features=group, sample_weight=np.full(len(y), 3.0)
-    )
-    np.testing.assert_allclose(twice.predict_proba(X), one.predict_proba(X), atol=1e-6)
-    plain = EqualRecourseBoosting(BOOSTERS[name]).fit(X, y)
-    assert plain.rounds_.difference.eq(0).all()
+    assert [step for step, _ in inside.estimator_.steps] == ["scale", "boost"]
+    assert inside.feature_names_in_.tolist() == list("abcd")
+
+
+@both
+def test_a_pipeline_inside_takes_columns_of_text_and_actions_on_them(name):
+    X, y, group = make_gap(800)
+    X = X.assign(town=np.random.default_rng(0).choice(["x", "y", "z"], len(y)))
+    columns = make_column_transformer((OneHotEncoder(sparse_output=False), ["town"]), remainder="passthrough")
+    actions = ActionSet.from_frame(X, immutable=["town"])
+    pipeline = make_pipeline(columns.set_output(transform="pandas"), BOOSTERS[name])
+    model = fitted(X, y, group, pipeline, actions=actions, max_people=100)
+    found = find_recourse(model, X.head(60), actions=actions)
+    assert found.method == "trees"
+    assert found.exact.all()
+    moved = model.predict(found.counterfactuals[found.status != "none"])
+    assert (moved == "yes").all()
+    assert (found.counterfactuals["town"] == X["town"].head(60)).all()
+
+
+@both
+def test_the_same_twice_and_another_draw_with_another_seed(name):
+    X, y, group = make_gap(1000)
+    actions = ActionSet.from_frame(X)
+    settings = {"kappa": 1.0, "actions": actions, "max_people": 50}
+    one, again, other = (fitted(X, y, group, name, **settings, random_state=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.predict_proba(X), again.predict_proba(X))
+    assert not np.array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+@both
+@pytest.mark.parametrize("settings", [{"warm_up": 0.0}, {"warm_up": 0.99}], ids=str)
+def test_any_share_of_the_trees_may_warm_up(name, settings):
+    X, y, group = make_gap()
+    model = fitted(X, y, group, name, kappa=1.0, **settings)
+    assert model.rounds_["trees"].iloc[-1] == 40
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.score(X, y) > 0.8
+
+
+@both
+def test_one_tree_is_a_booster(name):
+    X, y, group = make_gap(500)
+    model = fitted(X, y, group, clone(BOOSTERS[name]).set_params(n_estimators=1), kappa=1.0)
+    assert model.rounds_["trees"].tolist() == [1, 1]
+
+
+def test_a_booster_that_does_not_say_how_many_trees_has_a_hundred():
+    X, y, group = make_gap(300)
+    model = fitted(X, y, group, xgboost.XGBClassifier(max_depth=2, n_jobs=1), kappa=0.3)
+    assert model.rounds_["trees"].tolist()[0] == model.rounds_["trees"].tolist()[-1] == 100
+
+
+def test_each_feature_on_its_own_or_all_combinations():
+    X, y, group = make_gap()
+    table = pd.DataFrame({"sex": np.where(group == 1, "yes", "no"), "old": np.where(X["d"] > 0, "yes", "no")})
+    crossed, single = (fitted(X, y, table, "lightgbm", intersections=way) for way in (True, False))
+    assert {"rejected (yes & no)", "rejected (no & no)"} <= set(crossed.rounds_)
+    assert {"rejected (sex=yes)", "rejected (sex=no)", "rejected (old=yes)", "rejected (old=no)"} <= set(single.rounds_)
+
+
+def test_without_groups_it_is_the_plain_booster():
+    X, y, group = make_gap(500)
+    model = EqualRecourseBoosting(BOOSTERS["lightgbm"], kappa=3.0).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), fitted(X, y, group, "lightgbm", kappa=0).predict_proba(X))
+    assert model.rounds_["kind"].tolist() == ["plain"]
 
 
 def test_a_group_with_few_rejected_people_is_left_out_and_named():
-    X, y, group = make_gap(600, n_groups=2)
+    X, y, group = make_gap(600)
     group = np.where(np.arange(600) < 4, 7, group)
-    with pytest.warns(SmallGroupWarning, match="group 7 had fewer than min_rejected=5 rejected people"):
-        EqualRecourseBoosting(BOOSTERS["lightgbm"]).fit(X, y, sensitive_features=group)
+    with pytest.warns(SmallGroupWarning, match="group 7 has fewer than min_rejected=5 rejected people"):
+        fitted(X, y, group, "lightgbm")
 
 
-def test_a_rate_that_is_too_high_does_not_run_away():
-    X, y, group = make_gap(2000)
-    model = EqualRecourseBoosting(BOOSTERS["lightgbm"], rate=50.0).fit(X, y, sensitive_features=group)
+def test_a_price_that_is_too_high_does_not_run_away():
+    X, y, group = make_gap()
+    model = fitted(X, y, group, "lightgbm", kappa=1e6)
     assert np.isfinite(model.predict_proba(X)).all()
-    assert model.rounds_.loss.max() < 5
+    assert model.rounds_["loss"].max() < 5
 
 
 @pytest.mark.parametrize(
@@ -132,13 +329,40 @@ def test_a_rate_that_is_too_high_does_not_run_away():
     [
         (lambda X, y: EqualRecourseBoosting(GradientBoostingClassifier()).fit(X, y), "got GradientBoostingClassifier"),
         (lambda X, y: EqualRecourseBoosting(LogisticRegression()).fit(X, y), "got LogisticRegression"),
-        (lambda X, y: EqualRecourseBoosting(recourse_penalty=-1).fit(X, y), "'recourse_penalty' parameter"),
+        (
+            lambda X, y: EqualRecourseBoosting(make_pipeline(StandardScaler(), LogisticRegression())).fit(X, y),
+            "got LogisticRegression",
+        ),
+        (lambda X, y: EqualRecourseBoosting(kappa=-1).fit(X, y), "'kappa' parameter"),
+        (lambda X, y: EqualRecourseBoosting(kappa=np.nan).fit(X, y), "'kappa' parameter"),
+        (lambda X, y: EqualRecourseBoosting(warm_up=1.0).fit(X, y), "'warm_up' parameter"),
+        (lambda X, y: EqualRecourseBoosting(actions={}).fit(X, y), "'actions' parameter"),
+        (lambda X, y: EqualRecourseBoosting(norm="l7").fit(X, y), "'norm' parameter"),
+        (lambda X, y: EqualRecourseBoosting(max_people=0).fit(X, y), "'max_people' parameter"),
+        (lambda X, y: EqualRecourseBoosting(favorable_label="maybe").fit(X, y), "'maybe' is not one of the labels"),
         (lambda X, y: EqualRecourseBoosting().fit(X, y[:5]), "300 people and y has 5 labels"),
         (lambda X, y: EqualRecourseBoosting().fit(X, np.arange(300) % 3), "2|two"),
+        (lambda X, y: EqualRecourseBoosting().fit(X, y, sensitive_features=np.zeros(300)), "1 group"),
+        (lambda X, y: EqualRecourseBoosting().fit(X, y, sensitive_features=np.zeros(7)), "300|7"),
+        (lambda X, y: EqualRecourseBoosting().fit(X, y, sample_weight=-np.ones(300)), "Negative values"),
+        (lambda X, y: EqualRecourseBoosting().fit(X, y, sample_weight=np.zeros(300)), "at least one non-zero"),
     ],
-    ids=["another booster", "no booster", "penalty", "lengths", "many labels"],
-)
+    ids=[
+        "another booster", "no booster", "no booster in a pipeline", "price", "no price", "warm-up", "actions", "norm",
+        "people", "label", "lengths", "many labels", "one group", "length of groups", "weights", "no weights",
+    ],
+)  # fmt: skip
 def test_bad_input_gets_one_sentence(call, message):
     X, y, _ = make_gap(300)
     with pytest.raises(ValueError, match=message):
         call(X, y)
+
+
+def test_a_model_that_failed_is_as_it_was():
+    X, y, group = make_gap(300)
+    model = fitted(X, y, group, "lightgbm")
+    before, state = model.predict_proba(X), set(vars(model))
+    with pytest.raises(ValueError, match="1 group"):
+        model.fit(X[["a", "b"]], y, sensitive_features=np.zeros(300))
+    assert set(vars(model)) == state
+    np.testing.assert_array_equal(model.predict_proba(X), before)

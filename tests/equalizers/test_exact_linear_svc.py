@@ -32,8 +32,10 @@ def test_it_is_the_model_of_the_learner(loss, settings):
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
     learner = LinearSVC(loss=loss, C=0.01, tol=1e-9, max_iter=1_000_000, random_state=0, **settings)
     common = {"max_rounds": 1, "balance_tol": 1e9}
-    ours = EqualRecourseLinear(learner, **common).fit(X, y, sensitive_features=group, sample_weight=weight)
-    theirs = EqualRecourseLinear(learner, solver="learner", **common)
+    ours = EqualRecourseLinear(learner, objective="paper", **common).fit(
+        X, y, sensitive_features=group, sample_weight=weight
+    )
+    theirs = EqualRecourseLinear(learner, objective="paper", solver="learner", **common)
     theirs.fit(X, y, sensitive_features=group, sample_weight=weight)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
@@ -48,14 +50,16 @@ def test_a_soft_penalty_is_that_of_the_learner_too(loss):
     X, y, group = people()
     learner = LinearSVC(loss=loss, C=0.01, tol=1e-9, max_iter=1_000_000, random_state=0)
     common = {"max_rounds": 1, "balance_tol": 1e9, "penalty": "squared", "recourse_penalty": 3.0}
-    ours = EqualRecourseLinear(learner, **common).fit(X, y, sensitive_features=group)
-    theirs = EqualRecourseLinear(learner, solver="learner", **common).fit(X, y, sensitive_features=group)
+    ours = EqualRecourseLinear(learner, objective="paper", **common).fit(X, y, sensitive_features=group)
+    theirs = EqualRecourseLinear(learner, objective="paper", solver="learner", **common).fit(
+        X, y, sensitive_features=group
+    )
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
 
 
 def test_the_learner_is_a_fitted_linear_svc():
     X, y, group = people()
-    model = EqualRecourseLinear(LinearSVC(loss="hinge")).fit(X, y, sensitive_features=group)
+    model = EqualRecourseLinear(LinearSVC(loss="hinge"), objective="paper").fit(X, y, sensitive_features=group)
     assert (model.estimator_.predict(X) == model.predict(X)).all()
     assert model.dual_gap_ <= 1e-6 * len(y)
 
@@ -63,7 +67,7 @@ def test_the_learner_is_a_fitted_linear_svc():
 def test_parameters_of_the_learner_are_checked():
     X, y, group = people(n=100)
     with pytest.raises(ValueError, match="'C' parameter of LinearSVC"):
-        EqualRecourseLinear(LinearSVC(loss="hinge", C=-1.0)).fit(X, y, sensitive_features=group)
+        EqualRecourseLinear(LinearSVC(loss="hinge", C=-1.0), objective="paper").fit(X, y, sensitive_features=group)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -79,8 +83,10 @@ def test_with_many_features_it_is_the_model_of_the_learner_too(loss, dual, setti
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
     learner = LinearSVC(loss=loss, dual=dual, C=0.01, tol=1e-9, max_iter=1_000_000, random_state=0, **settings)
     common = {"max_rounds": 1, "balance_tol": 1e9}
-    ours = EqualRecourseLinear(learner, **common).fit(form(X), y, sensitive_features=group, sample_weight=weight)
-    theirs = EqualRecourseLinear(learner, solver="learner", **common)
+    ours = EqualRecourseLinear(learner, objective="paper", **common).fit(
+        form(X), y, sensitive_features=group, sample_weight=weight
+    )
+    theirs = EqualRecourseLinear(learner, objective="paper", solver="learner", **common)
     theirs.fit(X, y, sensitive_features=group, sample_weight=weight)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
@@ -95,7 +101,9 @@ def test_a_soft_penalty_on_sparse_people_is_that_on_dense_ones(penalty):
     X, y, group = people(n=400)
     learner = LinearSVC(loss="hinge", C=0.1, tol=1e-9, max_iter=10_000)
     dense, thin = (
-        EqualRecourseLinear(learner, max_rounds=1, **penalty).fit(form(X), y, sensitive_features=group)
+        EqualRecourseLinear(learner, objective="paper", max_rounds=1, **penalty).fit(
+            form(X), y, sensitive_features=group
+        )
         for form in (np.asarray, sparse.csr_array)
     )
     np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-4)
@@ -118,14 +126,14 @@ def test_sparse_people_stay_sparse(loss, monkeypatch):
 
     for name in ("toarray", "todense"):
         monkeypatch.setattr(sparse.csr_array, name, refuse)
-    model = EqualRecourseLinear(LinearSVC(loss=loss)).fit(X, y, sensitive_features=group)
+    model = EqualRecourseLinear(LinearSVC(loss=loss), objective="paper").fit(X, y, sensitive_features=group)
     assert model.rounds_.query("chosen")["relative_gap"].item() < 1e-3 < model.rounds_["relative_gap"][0]
 
 
 @pytest.mark.parametrize(("loss", "form"), [("hinge", np.asarray), ("squared_hinge", sparse.csr_array)])
 def test_too_few_passes_are_told(loss, form):
     X, y, group = people(n=400, d=120)
-    model = EqualRecourseLinear(LinearSVC(loss=loss, max_iter=1), max_rounds=1, balance_tol=1e9)
+    model = EqualRecourseLinear(LinearSVC(loss=loss, max_iter=1), objective="paper", max_rounds=1, balance_tol=1e9)
     with pytest.warns(ConvergenceWarning, match="stopped after .* of LinearSVC; scale the features, lower C, raise"):
         model.fit(form(X), y, sensitive_features=group)
 
@@ -164,5 +172,7 @@ def test_a_part_of_many_sparse_people_gives_a_head_start(loss, monkeypatch):
     monkeypatch.setattr(_rounds, "MANY_PEOPLE", 2000)
     monkeypatch.setattr(_head_start, "MANY_PEOPLE", 2000)
     X, y, group = people(n=4000)
-    model = EqualRecourseLinear(LinearSVC(loss=loss, C=0.01)).fit(sparse.csr_array(X), y, sensitive_features=group)
+    model = EqualRecourseLinear(LinearSVC(loss=loss, C=0.01), objective="paper").fit(
+        sparse.csr_array(X), y, sensitive_features=group
+    )
     assert model.rounds_.query("chosen")["relative_gap"].item() <= model.balance_tol < model.rounds_["relative_gap"][0]

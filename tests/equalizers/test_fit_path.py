@@ -61,7 +61,9 @@ def test_equality_once_reached_is_not_solved_again(people, solver, monkeypatch):
 
 def test_a_path_of_a_linear_learner(people):
     X, y, groups = people
-    model = EqualRecourseLinear(LogisticRegression(tol=1e-10, class_weight="balanced"), penalty="squared")
+    model = EqualRecourseLinear(
+        LogisticRegression(tol=1e-10, class_weight="balanced"), objective="paper", penalty="squared"
+    )
     path = model.fit_path(X, y, sensitive_features=groups, penalties=[0.0, 3.0])
     for found in path:
         alone = EqualRecourseLinear(**{**model.get_params(deep=False), "recourse_penalty": found.recourse_penalty})

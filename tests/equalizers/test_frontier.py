@@ -106,7 +106,8 @@ def test_the_default_path_goes_from_the_plain_model_to_hard_equality(people):
         MODEL,
         clone(MODEL).set_params(difference_bound=0.1),
         make_pipeline(
-            StandardScaler(), EqualRecourseLinear(LogisticRegression(solver="newton-cholesky"), max_rounds=1)
+            StandardScaler(),
+            EqualRecourseLinear(LogisticRegression(solver="newton-cholesky"), objective="paper", max_rounds=1),
         ),
     ):
         table = recourse_frontier(estimator, X, y, sensitive_features=group, **{**FAST, "cv": 2}).table
@@ -201,7 +202,9 @@ def test_only_an_equalizer_has_a_frontier(people):
 def test_a_placebo_leaves_the_gap_where_it_is():
     credit = load_credit(paper=True)
     frontier = recourse_frontier(
-        make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced"))),
+        make_pipeline(
+            StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced"), objective="paper")
+        ),
         credit.data[:5000],
         credit.target[:5000],
         sensitive_features=credit.sensitive_features["graduate"][:5000],

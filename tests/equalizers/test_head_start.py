@@ -12,8 +12,8 @@ from equirecourse.equalizers._rounds import look
 from equirecourse.solvers import _linear_svm, one_in_eight
 
 MODELS = {
-    "hinge": EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01)),
-    "squared hinge": EqualRecourseLinear(LinearSVC(C=0.01)),
+    "hinge": EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), objective="paper"),
+    "squared hinge": EqualRecourseLinear(LinearSVC(C=0.01), objective="paper"),
     "svm": EqualRecourseSVC(kernel="linear", C=0.01),
     "svm with costs": EqualRecourseSVC(kernel="linear", C=0.01, feature_costs=[1.0, 0.5, 2.0]),
     "nystroem": EqualRecourseSVC(approximation="nystroem", n_components=20, random_state=0),
@@ -81,7 +81,7 @@ def test_the_solver_begins_where_the_part_ended(crowd, begun, monkeypatch):
 
 def test_the_first_round_is_that_of_somebody_who_knew_the_guess(crowd, begun):
     X, y, group = crowd
-    model = EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), max_rounds=1, on_cycle="stop")
+    model = EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), objective="paper", max_rounds=1, on_cycle="stop")
     with pytest.warns(match="max_rounds=1"):
         model.fit(X, y, sensitive_features=group)
     (guess,) = begun
@@ -101,7 +101,7 @@ def test_the_first_round_is_that_of_somebody_who_knew_the_guess(crowd, begun):
 def test_a_part_that_cannot_tell_is_no_obstacle(crowd, begun, learner, spoil):
     X, y, group = crowd
     y, group = spoil(y, group)
-    model = EqualRecourseLinear(learner, min_rejected=1)
+    model = EqualRecourseLinear(learner, objective="paper", min_rejected=1)
     with np.errstate(all="ignore"):
         model.fit(X, y, sensitive_features=group)
     assert len(begun) == 1
@@ -110,7 +110,7 @@ def test_a_part_that_cannot_tell_is_no_obstacle(crowd, begun, learner, spoil):
 
 def test_the_papers_loop_begins_with_the_plain_model(crowd, begun):
     X, y, group = crowd
-    model = EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), on_cycle="last", max_rounds=1)
+    model = EqualRecourseLinear(LinearSVC(loss="hinge", C=0.01), objective="paper", on_cycle="last", max_rounds=1)
     with pytest.warns(match="max_rounds=1"):
         model.fit(X, y, sensitive_features=group)
     assert begun == [None]

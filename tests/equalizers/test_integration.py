@@ -48,7 +48,7 @@ def people(make_people):
 @every_learner
 def test_any_linear_learner_has_no_difference_at_the_rejected_set_it_was_balanced_on(learner, people, first_round):
     X, y, group = people
-    one = first_round(EqualRecourseLinear(learner), X, y, group)
+    one = first_round(EqualRecourseLinear(learner, objective="paper"), X, y, group)
     plain = mean_difference(one.plain.fit.scores, group, one.rejected)
     balanced = one.fit()
     assert plain > 1e-3
@@ -62,7 +62,7 @@ def test_any_linear_learner_has_no_difference_at_the_rejected_set_it_was_balance
 )
 def test_a_converged_model_in_a_pipeline_has_no_difference_among_the_people_it_rejects(learner, features, people):
     X, y, group = people
-    model = make_pipeline(clone(features), EqualRecourseLinear(learner))
+    model = make_pipeline(clone(features), EqualRecourseLinear(learner, objective="paper"))
     model.fit(X, y, equalrecourselinear__sensitive_features=group)
     equalizer = model[-1]
     rejected = model.predict(X) == -1
@@ -81,7 +81,7 @@ def test_pipelines_of_every_kind_do_converge_on_this_data(people):
     endings = []
     for learner in LEARNERS:
         for features in (Nystroem(n_components=30, random_state=0), StandardScaler()):
-            model = make_pipeline(features, EqualRecourseLinear(clone(learner)))
+            model = make_pipeline(features, EqualRecourseLinear(clone(learner), objective="paper"))
             endings.append(model.fit(X, y, equalrecourselinear__sensitive_features=group)[-1].ending_)
     assert endings.count("nobody's decision changed") >= len(endings) // 4
 
@@ -151,7 +151,7 @@ def test_a_linear_svm_of_either_class_is_the_same_model(penalty, people, first_r
     X, y, group = people
     liblinear = LinearSVC(loss="hinge", intercept_scaling=10.0, tol=1e-6, max_iter=1_000_000, random_state=0)
     kernel = first_round(EqualRecourseSVC(kernel="linear", recourse_penalty=penalty), X, y, group)
-    linear = first_round(EqualRecourseLinear(liblinear, recourse_penalty=penalty), X, y, group)
+    linear = first_round(EqualRecourseLinear(liblinear, objective="paper", recourse_penalty=penalty), X, y, group)
     np.testing.assert_array_equal(linear.rejected, kernel.rejected)
     np.testing.assert_allclose(linear.fit().scores, kernel.fit().scores, atol=0.02)
 

@@ -26,8 +26,8 @@ MODELS = [
     EqualRecourseSVC(kernel="rbf", min_rejected=2),
     EqualRecourseSVC(kernel="poly", degree=2, min_rejected=2, normalize="group"),
     EqualRecourseSVC(kernel="rbf", min_rejected=2, feature_costs=[1.0, 2.0, 0.5]),
-    EqualRecourseLinear(PRECISE, min_rejected=2),
-    EqualRecourseLinear(PRECISE, min_rejected=2, normalize="group"),
+    EqualRecourseLinear(PRECISE, objective="paper", min_rejected=2),
+    EqualRecourseLinear(PRECISE, objective="paper", min_rejected=2, normalize="group"),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(repr(model).split()))
 

@@ -35,7 +35,9 @@ def test_it_is_the_model_in_memory(n_groups, seed, favorable, C):
     X, y, group = people(n_groups=n_groups, seed=seed)
     found = PartitionedEqualRecourse(C=C, favorable_label=favorable).fit_partitions(parts_of(X, y, group))
     learner = LogisticRegression(C=C, **EXACT)
-    expected = EqualRecourseLinear(learner, favorable_label=favorable).fit(X, y, sensitive_features=group)
+    expected = EqualRecourseLinear(learner, objective="paper", favorable_label=favorable).fit(
+        X, y, sensitive_features=group
+    )
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6)
     np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-6)
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-6)

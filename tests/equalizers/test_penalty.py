@@ -99,7 +99,7 @@ def test_logistic_regression_minimises_its_loss_plus_the_price_of_the_difference
 ):
     X, y, group = make_people(90, n_groups=n_groups, seed=3)
     learner = LogisticRegression(tol=1e-12, max_iter=10_000, solver="newton-cholesky")
-    model = EqualRecourseLinear(learner, recourse_penalty=penalty, normalize=normalize)
+    model = EqualRecourseLinear(learner, objective="paper", recourse_penalty=penalty, normalize=normalize)
     one = first_round(model, X, y, group)
     found, S = one.fit(), one.contrasts.weights
     assert 0 < found.stiffness < np.inf
@@ -153,7 +153,10 @@ def test_the_svm_under_a_penalty_is_no_worse_than_anything_near_it(penalty, n_gr
 def test_a_penalty_path_leaves_the_shares_it_was_asked_for(make_people, first_round):
     X, y, group = make_people(90, seed=3)
     shares = np.array([0.8, 0.4, 0.1])
-    for model in (EqualRecourseSVC(kernel="linear"), EqualRecourseLinear(LogisticRegression(tol=1e-8))):
+    for model in (
+        EqualRecourseSVC(kernel="linear"),
+        EqualRecourseLinear(LogisticRegression(tol=1e-8), objective="paper"),
+    ):
         path = model.penalty_path(X, y, sensitive_features=group, shares=shares)
         assert not hasattr(model, "classes_")
         assert np.all(np.diff(path) > 0)

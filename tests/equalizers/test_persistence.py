@@ -45,7 +45,8 @@ WAYS = {
     "skops": through_skops,
 }
 MODELS = {
-    "linear": lambda: EqualRecourseLinear(LogisticRegression(), recourse_penalty=1.0),
+    "linear": lambda: EqualRecourseLinear(LogisticRegression()),
+    "linear of the paper": lambda: EqualRecourseLinear(LogisticRegression(), objective="paper", recourse_penalty=1.0),
     "svc": lambda: EqualRecourseSVC(),
     "lightgbm": lambda: EqualRecourseBoosting(LGBMClassifier(n_estimators=20, verbose=-1)),
     "xgboost": lambda: EqualRecourseBoosting(XGBClassifier(n_estimators=20)),
@@ -111,8 +112,8 @@ def test_unfitted_model_survives(name, way):
 def test_frontier_survives():
     toy = people()
     frontier = recourse_frontier(
-        EqualRecourseLinear(LogisticRegression()), toy.data, toy.target, sensitive_features=toy.sensitive_features,
-        cv=2, n_boot=10, n_permutations=20, random_state=0,
+        EqualRecourseLinear(LogisticRegression(), objective="paper"), toy.data, toy.target,
+        sensitive_features=toy.sensitive_features, cv=2, n_boot=10, n_permutations=20, random_state=0,
     )  # fmt: skip
     for way in ("pickle", "joblib", "deepcopy"):
         assert repr(WAYS[way](frontier)) == repr(frontier)

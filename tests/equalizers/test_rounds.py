@@ -193,7 +193,13 @@ def test_the_kept_round_has_the_smallest_relative_gap_when_none_converges(make_p
 
 
 @pytest.mark.parametrize(
-    "model", [EqualRecourseSVC(), EqualRecourseLinear(LogisticRegression())], ids=["svc", "linear"]
+    "model",
+    [
+        EqualRecourseSVC(),
+        EqualRecourseLinear(LogisticRegression()),
+        EqualRecourseLinear(LogisticRegression(), objective="paper"),
+    ],
+    ids=["svc", "linear", "linear of the paper"],
 )
 def test_the_table_of_rounds_says_what_the_models_do(model, make_people, quietly):
     X, y, group = make_people(100, seed=3)
@@ -310,7 +316,9 @@ def people_in_a_plane(seed, whole=True):
 
 
 @pytest.mark.parametrize(
-    "model", [EqualRecourseSVC(kernel="linear"), EqualRecourseLinear(LogisticRegression())], ids=["svc", "linear"]
+    "model",
+    [EqualRecourseSVC(kernel="linear"), EqualRecourseLinear(LogisticRegression(), objective="paper")],
+    ids=["svc", "linear"],
 )
 def test_a_constant_has_not_converged_and_says_the_way_out(model):
     # Four bins of two groups are four differences, and two features have no direction without all of them.

@@ -40,7 +40,9 @@ def credit_audit():
     credit = load_credit(paper=True)
     train, judged = np.arange(6000), np.arange(10_000, 20_000)
     X, y, groups = credit.data, np.asarray(credit.target), credit.sensitive_features[["sex", "graduate"]]
-    model = make_pipeline(StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced")))
+    model = make_pipeline(
+        StandardScaler(), EqualRecourseLinear(LogisticRegression(class_weight="balanced"), objective="paper")
+    )
     sex = groups["sex"].iloc[train]
     name = "equalrecourselinear__sensitive_features"
     audits = []

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse.audit._cheats import cheats
+
 __all__ = ["compare", "reduction_interval"]
 
 Array = NDArray[np.float64]
@@ -17,7 +19,8 @@ _CHUNK = 4_000_000  # resampled people at a time
 
 
 def compare(before: dict[str, Any], after: dict[str, Any], costs: tuple[Array, Array], groups: pd.DataFrame,
-            placebo: dict[str, Any] | None, n_boot: int, seed: int) -> dict[str, Any]:  # fmt: skip
+            placebo: dict[str, Any] | None, n_boot: int, seed: int,
+            islands: tuple[float, float] | None = None) -> dict[str, Any]:  # fmt: skip
     """The section of a document that sets two audits side by side.
 
     Parameters
@@ -32,11 +35,14 @@ def compare(before: dict[str, Any], after: dict[str, Any], costs: tuple[Array, A
         The document of a model fitted anew without the method.
     n_boot, seed : int
         Of the interval.
+    islands : (float, float) or None
+        Share of counterfactuals far from any accepted person, before and after.
 
     Returns
     -------
     dict
-        Plain values: one entry per attribute, and the models' accuracy and acceptance.
+        Plain values: one entry per attribute, with what each of four cheats would look like, and the models' accuracy
+        and acceptance.
     """
     sides = {"before": before, "after": after, **({} if placebo is None else {"placebo": placebo})}
     attributes = []
@@ -49,6 +55,7 @@ def compare(before: dict[str, Any], after: dict[str, Any], costs: tuple[Array, A
                 "reduction": _difference(section["gap"], after["attributes"][place]["gap"]),
                 "reduction_interval": list(interval),
                 **{side: _gap(document["attributes"][place]) for side, document in sides.items()},
+                "cheats": cheats(*costs, groups[name].to_numpy(), islands),
             }
         )
     return {

@@ -108,7 +108,12 @@ class RecourseAudit:
         return pd.concat([groups, frame], axis=1)
 
     def compared_with(
-        self, before: RecourseAudit, *, placebo: RecourseAudit | None = None, seed: int = 0
+        self,
+        before: RecourseAudit,
+        *,
+        placebo: RecourseAudit | None = None,
+        seed: int = 0,
+        islands: tuple[float, float] | None = None,
     ) -> RecourseAudit:
         """The same audit with a section that sets it beside that of another model of the same people.
 
@@ -120,6 +125,8 @@ class RecourseAudit:
             Of a model that was fitted anew without the method.
         seed : int, default=0
             Of the bootstrap interval of the reduction.
+        islands : (float, float), optional
+            Share of counterfactuals that are far from any accepted person, before and after.
 
         Returns
         -------
@@ -131,7 +138,7 @@ class RecourseAudit:
                 raise ValueError("Audits are compared for the same people and attributes in the same order.")
         section = compare(
             before.document, self.document, (before._costs, self._costs), self._groups,
-            None if placebo is None else placebo.document, 1000, seed,
+            None if placebo is None else placebo.document, 1000, seed, islands,
         )  # fmt: skip
         return replace(self, summary={**self.summary, "comparison": plain(section)})
 

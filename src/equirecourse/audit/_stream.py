@@ -58,10 +58,15 @@ class StreamedAudit(RecourseAudit):
         self._nobody("table of people")
 
     def compared_with(
-        self, before: RecourseAudit, *, placebo: RecourseAudit | None = None, seed: int = 0
+        self,
+        before: RecourseAudit,
+        *,
+        placebo: RecourseAudit | None = None,
+        seed: int = 0,
+        islands: tuple[float, float] | None = None,
     ) -> RecourseAudit:
         """Not there: a comparison draws the same people under both models, and nobody is kept."""
-        del before, placebo, seed
+        del before, placebo, seed, islands
         self._nobody("comparison of the same people")
 
     def _nobody(self, what: str) -> NoReturn:

@@ -14,7 +14,7 @@ from equirecourse._files import check_writable
 from equirecourse.audit import RecourseAudit, audit
 from equirecourse.cli import _options as options
 from equirecourse.cli._data import CsvFormat, People, load_people
-from equirecourse.cli._models import load_model, logistic
+from equirecourse.cli._models import learner, load_model
 from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
 from equirecourse.cli._stream import audit_folder, is_folder
@@ -80,7 +80,7 @@ def command(
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
     if model is None:
         training, judged = split(people, test_size, seed)
-        fitted = logistic(people.X, people.favorable, recourse_penalty=0.0).fit(training.X, training.y)
+        fitted = learner("logistic", people.X).fit(training.X, training.y)
         say(f"A logistic regression, fitted to {len(training.y):,} people and judged on {len(judged.y):,} others.")
     else:
         fitted, judged = load_model(model, trust), people

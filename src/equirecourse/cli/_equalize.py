@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from sklearn.base import clone
 
+from equirecourse._equalize import equalize
 from equirecourse._files import check_writable
-from equirecourse.audit import RecourseAudit
+from equirecourse.audit import RecourseAudit, cheats_in_words
 from equirecourse.cli import _options as options
-from equirecourse.cli._audit import audit_outputs, audit_people, split
+from equirecourse.cli._audit import audit_outputs
 from equirecourse.cli._data import CsvFormat, load_people
-from equirecourse.cli._models import logistic, save_model
+from equirecourse.cli._models import learner, save_model
 from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
-from equirecourse.equalizers import recourse_frontier
+from equirecourse.equalizers import EqualRecourseLinear
 
 __all__ = ["command"]
+
+
+class Learner(StrEnum):
+    """What --learner takes."""
+
+    logistic = "logistic"
+    boosting = "boosting"
+    svm = "svm"
 
 
 def command(
@@ -37,11 +47,17 @@ def command(
     encoding: options.EncodingOption = "utf-8",
     na_values: options.NaValuesOption = None,
     test_size: options.TestSizeOption = 0.3,
+    kind: Annotated[
+        Learner, typer.Option("--learner", help="What is fitted: a logistic regression, boosted trees, a linear SVM.")
+    ] = Learner.logistic,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The paper's method: hard equality of the mean distances (no boosting).")
+    ] = False,
     budget: Annotated[
         float, typer.Option("--budget", min=0.0, max=1.0, help="Accuracy that equality may cost; 0.01 is one point.")
     ] = 0.01,
     save: Annotated[
-        Path | None, typer.Option("--save", help="Save the equalised model here, with skops.", show_default=False)
+        Path | None, typer.Option("--save", help="Save the chosen model here, with skops.", show_default=False)
     ] = None,
     html: options.HtmlOption = None,
     json: options.JsonOption = None,
@@ -52,61 +68,49 @@ def command(
 
     Example: equirecourse equalize --dataset credit --group sex --html report.html --save fair.skops
 
-    A logistic regression is fitted plain, with equal recourse, and with equal recourse for shuffled groups (the
-    placebo), and all three are judged on the same held-out people. How much equality to ask for is chosen on the
-    training people.
+    The learner is fitted plain, with equal recourse, and with equal recourse for shuffled groups (the placebo), and all
+    three are judged on the same held-out people, by what people can change. How much equality to ask for is chosen on
+    the training people; if nothing within the budget helps, the plain model is kept.
     """
     check_writable(html, json, save, inputs=(data, actions))
+    if paper and kind is Learner.boosting:
+        raise ValueError("--paper is for linear models; use --learner logistic or svm.")
     csv = CsvFormat(sep, encoding, tuple(na_values or ()))
     people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
-    training, judged = split(people, test_size, seed)
-    say(f"Fitted to {len(training.y):,} people, judged on {len(judged.y):,} others.")
     for note in people.notes:
         say(note)
-    name = people.groups.columns[0]
-    if len(people.groups.columns) > 1:
-        say(f"The model balances the combinations of {', '.join(map(str, people.groups.columns))}.")
-    model = logistic(people.X, people.favorable)
-    say("Looking for the best trade between gap and accuracy ...")
-    frontier = recourse_frontier(
-        model, training.X, training.y, sensitive_features=training.groups, cv=3, n_jobs=jobs, n_boot=100,
-        n_permutations=100, random_state=seed,
-    )  # fmt: skip
-    chosen = frontier.pick(budget)
-    fair = frontier.best_estimator(budget)
-    shuffled = training.groups.iloc[np.random.default_rng(seed).permutation(len(training.groups))]
-    shuffled = shuffled.set_axis(training.groups.index)
-    candidates = {
-        "before": (clone(model).set_params(model__recourse_penalty=0.0), training.groups),
-        "placebo": (clone(fair), shuffled),
-        "after": (clone(fair), training.groups),
-    }
-    audits: dict[str, RecourseAudit] = {}
-    for side, (candidate, groups) in candidates.items():
-        candidate.fit(training.X, training.y, model__sensitive_features=groups)
-        say(f"Auditing: {side} ...")
-        audits[side] = audit_people(
-            candidate,
-            judged,
-            max_people=None,
-            seed=seed,
-            jobs=jobs,
-            title=f"Equal recourse: {people.name}, {name}",
-            n_flipsets=12 if side == "after" else 0,
-        )
-    found = audits["after"].compared_with(audits["before"], placebo=audits["placebo"], seed=seed)
-    found = found.with_frontier(frontier, chosen)
+    names = list(map(str, people.groups.columns))
+    if len(names) > 1:
+        say(f"The model balances the combinations of {', '.join(names)}.")
+    model: Any = learner(kind.value, people.X)
+    if paper:
+        model = EqualRecourseLinear(model, objective="paper")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # printed below, in the table's words
+        found = equalize(
+            model, people.X, people.y, sensitive_features=people.groups, actions=people.actions, unit=people.unit,
+            favorable_label=people.favorable, budget=budget, test_size=test_size, n_jobs=jobs, random_state=seed,
+            say=say, time_limit=10.0, title=f"Equal recourse: {people.name}, {names[0]}",
+        )  # fmt: skip
+    say(f"Fitted to {len(found.training):,} people, judged on {len(found.held_out):,} others.")
     say()
-    _show(found)
-    if chosen == 0:
-        say("No setting within the budget has a smaller gap on held-out training people: the plain model was kept.")
+    _show(found.after, found.changed)
+    say(found.reason)
+    what = "equalised" if found.changed else "plain"
     write_outputs(
-        Output(save, partial(save_model, candidates["after"][0]), f"The equalised model is in {save}."),
-        *audit_outputs(found, html, json),
+        Output(save, partial(save_model, without_actions(found.model)), f"The {what} model is in {save}."),
+        *audit_outputs(found.after, html, json),
     )
 
 
-def _show(found: RecourseAudit) -> None:
+def without_actions(model: Any) -> Any:
+    """A model without the action set that it was fitted for, which is no part of how it decides."""
+    stripped = copy.copy(model)
+    stripped.actions = None
+    return stripped
+
+
+def _show(found: RecourseAudit, changed: bool) -> None:
     comparison = found.document["comparison"]
     for row in comparison["attributes"]:
         sides = [side for side in ("before", "placebo", "after") if side in row]
@@ -128,6 +132,12 @@ def _show(found: RecourseAudit) -> None:
         if row["reduction"] is not None and low is not None:
             say(f"The gap fell by {row['reduction']:.3f} (95 % interval {low:.3f} to {high:.3f}).")
         say(f"after: {row['after']['verdict']}")
+        if changed:
+            say("Could it be good for a bad reason?")
+            for words in cheats_in_words(row["cheats"]):
+                say(f"  {words}")
+            for sentence in row["cheats"]["warnings"]:
+                say(f"  WARNING: {sentence}")
         say()
 
 

@@ -11,7 +11,7 @@ from equirecourse._files import check_writable, write_beside
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import split
 from equirecourse.cli._data import CsvFormat, load_people
-from equirecourse.cli._models import load_model, logistic
+from equirecourse.cli._models import learner, load_model
 from equirecourse.cli._show import say, table
 from equirecourse.flipsets import flipsets
 
@@ -52,7 +52,7 @@ def command(
     row = people.X.iloc[[labels.index(person)]]
     if model is None:
         training, _ = split(people, test_size, seed)
-        fitted = logistic(people.X, people.favorable, recourse_penalty=0.0).fit(training.X, training.y)
+        fitted = learner("logistic", people.X).fit(training.X, training.y)
     else:
         fitted = load_model(model, trust)
     found = flipsets(

@@ -14,30 +14,57 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 
 from equirecourse._files import write_beside
 from equirecourse.cli._trusted import UntrustedError, check_loaded, check_schema
-from equirecourse.equalizers import EqualRecourseLinear
 
-__all__ = ["load_model", "logistic", "save_model"]
+__all__ = ["learner", "load_model", "save_model"]
 
 _MOST_RATIO, _MOST_UNPACKED = 100, 100_000_000  # no archive of a fitted model comes near either
 
 
-def logistic(X: pd.DataFrame, favorable: Any, **equalizer: Any) -> Pipeline:
-    """Logistic regression with equal recourse behind what the columns need: filling in, encoding, scaling."""
+def learner(kind: str, X: pd.DataFrame) -> Pipeline:
+    """A learner behind what the columns need: filling in, encoding, scaling.
+
+    Parameters
+    ----------
+    kind : {"logistic", "boosting", "svm"}
+        Logistic regression, LightGBM or a linear support vector machine.
+    X : DataFrame
+        People, with labels as categories.
+
+    Returns
+    -------
+    Pipeline
+        Not fitted.
+    """
     gaps = bool(X.isna().any().any())
-    number = make_pipeline(SimpleImputer(strategy="median"), StandardScaler()) if gaps else StandardScaler()
+    number: Any = StandardScaler()
     label: Any = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    if kind == "boosting":  # trees need no scale, and know what to do where a number is missing
+        number = "passthrough"
+    elif gaps:
+        number = make_pipeline(SimpleImputer(strategy="median"), number)
     if gaps:
         label = make_pipeline(SimpleImputer(strategy="most_frequent"), label)
     columns = make_column_transformer(
         (label, make_column_selector(dtype_include="category")), (number, make_column_selector(dtype_include="number"))
     )
-    # Newton steps in a few dozen columns get to the optimum in a tenth of the time of the default solver.
-    learner = LogisticRegression(class_weight="balanced", solver="newton-cholesky", max_iter=1000)
-    model = EqualRecourseLinear(learner, favorable_label=favorable, **equalizer)
-    return Pipeline([("columns", columns), ("model", model)])
+    return Pipeline([("columns", columns), ("model", _last(kind))])
+
+
+def _last(kind: str) -> Any:
+    if kind == "logistic":
+        # Newton steps in a few dozen columns get to the optimum in a tenth of the time of the default solver.
+        return LogisticRegression(class_weight="balanced", solver="newton-cholesky", max_iter=1000)
+    if kind == "svm":
+        return LinearSVC(class_weight="balanced", dual=False, max_iter=10_000)
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError:
+        raise ValueError('--learner boosting needs LightGBM; run pip install "equirecourse[boost]".') from None
+    return LGBMClassifier(n_estimators=100, max_depth=4, class_weight="balanced", verbose=-1)
 
 
 def save_model(model: Any, path: Path) -> None:

@@ -28,12 +28,14 @@ from equirecourse.equalizers._objective import CostObjective, Prices
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import check_people, take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
+from equirecourse.solvers import one_blas_thread
 
 __all__ = ["EqualRecourseBoosting"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+_DEFAULT_TREES = 100  # of both libraries
 _STAGES = 4  # before each of which prices are renewed
 _SOFTNESS = 0.1  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
@@ -192,9 +194,10 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         for model in models:
             model._validate_params()
         problem = self._open(X, y, sensitive_features, sample_weight)
-        plain = problem.plain()
-        for model in models:
-            problem.store(model, plain, *problem.fit(plain, float(model.kappa)))
+        with one_blas_thread():  # the objective's sums are too small for more
+            plain = problem.plain()
+            for model in models:
+                problem.store(model, plain, *problem.fit(plain, float(model.kappa)))
         return models
 
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> _Problem:
@@ -332,10 +335,16 @@ class _Problem:
     warm_up: float
     experience: Experience | None
 
+    @property
+    def n_trees(self) -> int:
+        """How many trees there are to be; XGBoost's parameters do not say unless the user does."""
+        asked = self.booster.get_params()["n_estimators"]
+        return _DEFAULT_TREES if asked is None else int(asked)
+
     def plain(self) -> _Fit:
         """The booster with the log-loss alone."""
         objective = _Objective(self, 0.0, None, np.nan)
-        booster = self._grow(self.booster.get_params()["n_estimators"], objective, None)
+        booster = self._grow(self.n_trees, objective, None)
         return self._looked_at("plain", booster, None)
 
     def fit(self, plain: _Fit, kappa: float) -> tuple[_Fit, list[dict[str, Any]]]:
@@ -344,7 +353,7 @@ class _Problem:
         if self.costs is None or kappa == 0.0:
             return plain, rows
         self._warn_of_small_groups(plain.scores)
-        n_trees = int(self.booster.get_params()["n_estimators"])
+        n_trees = self.n_trees
         warm = min(round(self.warm_up * n_trees), n_trees - 1)
         held = self.costs.rejection(self.sign * plain.scores).value
         now: _Fit | None = None
@@ -387,11 +396,13 @@ class _Problem:
             "accuracy": float(np.average((scores > 0) == (self.y > 0), weights=self.people)),
             "acceptance": float(np.average(~rejected, weights=self.people)),
         }
-        for groups in () if self.costs is None else self.costs.partitions:
+        partitions = () if self.costs is None else self.costs.partitions
+        for groups in partitions:
             counts = np.bincount(groups.codes[rejected], minlength=len(groups))
+            feature = f"{groups.names[0]}=" if len(partitions) > 1 else ""
             for label, count in zip(groups.labels, counts, strict=True):
                 name = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-                row[f"rejected ({name})"] = int(count)
+                row[f"rejected ({feature}{name})"] = int(count)
         return _Fit(booster, scores, row)
 
     def _ordinary(self, booster: Any) -> Any:
@@ -411,7 +422,7 @@ class _Problem:
             if small:
                 warnings.warn(
                     f"group {', '.join(small)} has fewer than min_rejected={self.costs.min_rejected:g} rejected people "
-                    "before the plain booster, and is left out of the comparison.",
+                    "under the plain booster, and is left out of the comparison.",
                     SmallGroupWarning,
                     stacklevel=5,
                 )
@@ -460,8 +471,8 @@ class _Objective:
             drift = rejection.value - self.held
             pull = distance.gradient + 2.0 * HOLD * drift * rejection.gradient
             gradient = gradient + self.kappa * len(f) * problem.sign * pull
-            assert distance.curvature is not None
-            curvature = curvature + self.kappa * len(f) * distance.curvature
+            if distance.curvature is not None:  # not where all scores are zero, as before the first tree
+                curvature = curvature + self.kappa * len(f) * distance.curvature
         return gradient, np.maximum(curvature, 1e-6)
 
 

@@ -15,13 +15,16 @@ from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
 __all__ = ["KAPPAS", "minimise_distance"]
 
 KAPPAS = (1.0, 3.0, 10.0, 30.0, 100.0)  # from hardly any effect to hardly anything but equality, on whatever data
-_RENEWALS = 4  # of prices: they change with the model, and settle within a few
+_RENEWALS = 3  # of prices: they change with the model, and settle within a few
 _MAX_ITER = 300  # of L-BFGS, in each of the stages
 _TOL = 1e-6  # relative decrease of the objective
 
 
 def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting) -> Rounds:
-    """The plain model, and one fit per renewal of the prices, as rounds of which the last is chosen.
+    """The plain model, and one fit per renewal of the prices, as rounds.
+
+    Chosen is the round with the smallest objective at its own prices, which may be the plain one; without prices, the
+    last.
 
     Parameters
     ----------
@@ -55,17 +58,22 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
         data.X, data.y, problem.loss, costs, data.sign * plain_fit.coef, data.sign * plain_fit.intercept
     )
     history: list[Round] = [plain]
-    theta, converged = None, True
-    experience = problem.experience
-    for number in range(1, 1 + (1 if experience is None else _RENEWALS)):
-        last, prices = history[-1].fit, None
+    theta = np.append(objective.start[:-1], objective.start[-1])
+    experience, prices, converged = problem.experience, None, True
+    values: list[float] = []
+    for number in range(1 if experience is None else _RENEWALS + 1):
         if experience is not None:
-            codes = data.partitions[0].codes
+            # What the last model really costs people: prices that were found for another model may have led it astray.
+            last, codes = history[-1].fit, data.partitions[0].codes
             prices = experience.prices(problem.decider(last), last.scores, data.sample_weight, codes, costs.softness)
+            values.append(objective.value(theta, model.kappa, costs, objective.rejection, prices)[0])
+            if number == _RENEWALS:
+                break
         found = objective.fit(model.kappa, start=theta, prices=prices, max_iter=_MAX_ITER, tol=_TOL)
-        theta, converged = np.append(found.coef, found.intercept), found.converged
+        theta, converged = np.append(found.coef, found.intercept), converged and found.converged
         fit = problem.moved(plain_fit, found.coef, found.intercept, found.scores)
-        history.append(look(setting, number, "distribution", fit, None, history[-1]))
+        history.append(look(setting, number + 1, "distribution", fit, None, history[-1]))
+    chosen = history[int(np.argmin(values))] if values else history[-1]
     if not converged:
         warnings.warn(
             f"The fit did not come to rest within {_MAX_ITER} steps; scale the features, or lower kappa.",
@@ -73,4 +81,4 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
             stacklevel=4,
         )
     ending = "the objective came to rest" if converged else "the steps of the optimiser were used up"
-    return Rounds(tuple(history), history[-1], converged, ending)
+    return Rounds(tuple(history), chosen, converged, ending)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import indexable
 
 from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
 from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
+from equirecourse.equalizers._distribution import KAPPAS
 from equirecourse.equalizers._held_out_folds import (
     check_groups_of_folds,
     fit_fold,
@@ -53,6 +54,8 @@ class Frontier:
     placebo : Series or None
         The last setting, fitted to groups that were shuffled: the columns of ``table`` for what the method does when
         there is nothing to equalise. None unless it was asked for.
+    criterion : str
+        The column that the pick makes small: "gap", or "transport_gap" where the table has it.
     """
 
     table: pd.DataFrame
@@ -60,6 +63,7 @@ class Frontier:
     estimator: Any
     space: str
     placebo: pd.Series | None = None
+    criterion: str = "gap"
 
     def pick(self, accuracy_budget: float = 0.01) -> int:
         """Row with the smallest held-out gap among those that lose at most ``accuracy_budget`` against the plain model.
@@ -77,7 +81,7 @@ class Frontier:
         if not 0 <= accuracy_budget <= 1:
             raise ValueError(f"accuracy_budget must be between 0 and 1, got {accuracy_budget!r}; 0.01 is one point.")
         allowed = self.table[self.table["accuracy"] >= self.table["accuracy"].iloc[0] - accuracy_budget - 1e-12]
-        gaps = allowed["gap"].dropna()
+        gaps = allowed[self.criterion].dropna()
         return int(gaps.idxmin()) if len(gaps) else 0
 
     def best_estimator(self, accuracy_budget: float = 0.01) -> Any:
@@ -132,9 +136,9 @@ def recourse_frontier(
     sensitive_features : array-like, Series or DataFrame
         The groups.
     param_grid : dict or list of dict, optional
-        Settings to compare, as in :class:`sklearn.model_selection.ParameterGrid`. By default a path of squared
-        penalties from the plain model, which is always the first row, to hard equality, placed by
-        ``estimator.penalty_path`` where the difference shrinks.
+        Settings to compare, as in :class:`sklearn.model_selection.ParameterGrid`; the plain model is always the first
+        row. By default values of κ; for the paper's objective, a path of squared penalties up to hard equality, placed
+        by ``estimator.penalty_path`` where the difference shrinks.
     cv : int, splitter or iterable, default=5
         As in scikit-learn; an integer stratifies by label, in the order of the rows unless a splitter shuffles.
     n_jobs : int, optional
@@ -172,7 +176,7 @@ def recourse_frontier(
     ...     credit.data[:5000],
     ...     credit.target[:5000],
     ...     sensitive_features=credit.sensitive_features["education"][:5000] == "graduate school",
-    ...     param_grid={"equalrecourselinear__recourse_penalty": [float("inf")]},
+    ...     param_grid={"equalrecourselinear__kappa": [3.0]},
     ...     random_state=0,
     ... )
     >>> bool(frontier.table["gap"][1] < frontier.table["gap"][0] / 2)
@@ -190,7 +194,7 @@ def recourse_frontier(
     codes = pd.Series(groups.codes)
     sensitive_features = as_frame(sensitive_features)  # whose rows can be taken, whatever came in
     prefix = _equalizer_prefix(estimator)
-    plain = {f"{prefix}recourse_penalty": 0.0, f"{prefix}difference_bound": None}
+    plain = _plain_setting(estimator, prefix)
     if param_grid is None:
         settings = _default_path(estimator, prefix, X, y, sensitive_features)
     else:
@@ -199,7 +203,7 @@ def recourse_frontier(
     splits = split_rows(cv, X, y, stratified=True)
     check_groups_of_folds(splits, groups)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    lots = _share_work(settings, prefix)
+    lots = _share_work(settings, prefix, _last(estimator)._strength)
     jobs = [([settings[k] for k in lot], sensitive_features, *split) for lot in lots for split in splits]
     if placebo:
         shuffled = sensitive_features.iloc[np.random.default_rng(seed).permutation(len(y))].reset_index(drop=True)
@@ -232,7 +236,7 @@ def recourse_frontier(
 
 def _equalizer_prefix(estimator: Any) -> str:
     """The prefix of the equalizer's parameters: empty, or ``step__`` in a pipeline."""
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    last = _last(estimator)
     if not isinstance(last, EqualRecourseEstimator):
         raise ValueError(
             f"recourse_frontier varies an EqualRecourseSVC or EqualRecourseLinear, or a Pipeline that ends in one; "
@@ -241,13 +245,24 @@ def _equalizer_prefix(estimator: Any) -> str:
     return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
 
 
+def _last(estimator: Any) -> Any:
+    """The equalizer itself."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _plain_setting(estimator: Any, prefix: str) -> dict[str, Any]:
+    if _last(estimator)._strength == "kappa":
+        return {f"{prefix}kappa": 0.0}
+    return {f"{prefix}recourse_penalty": 0.0, f"{prefix}difference_bound": None}
+
+
 def _default_path(estimator: Any, prefix: str, X: Any, y: Any, sensitive_features: Any) -> list[dict[str, Any]]:
-    """Squared penalties that leave less and less of the plain difference, then hard equality."""
-    last, seen = estimator, X
-    if isinstance(estimator, Pipeline):
-        last = estimator[-1]
-        if len(estimator) > 1:
-            seen = clone(estimator[:-1]).fit_transform(X, y)
+    """Values of κ; or squared penalties that leave less and less of the plain difference, then hard equality."""
+    last, seen = _last(estimator), X
+    if last._strength == "kappa":
+        return [{f"{prefix}kappa": kappa} for kappa in KAPPAS]
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        seen = clone(estimator[:-1]).fit_transform(X, y)
     path = last.penalty_path(seen, y, sensitive_features=sensitive_features, shares=DEFAULT_SHARES)
     # A bound that the estimator came with is not to be had besides a penalty.
     unbound = {} if last.difference_bound is None else {f"{prefix}difference_bound": None}
@@ -255,13 +270,13 @@ def _default_path(estimator: Any, prefix: str, X: Any, y: Any, sensitive_feature
     return [*soft, {f"{prefix}recourse_penalty": np.inf, **unbound}]
 
 
-def _share_work(settings: list[dict[str, Any]], prefix: str) -> list[list[int]]:
+def _share_work(settings: list[dict[str, Any]], prefix: str, strength: str) -> list[list[int]]:
     """Settings that differ in nothing but the penalty, together: one path of fits, which share most of their work.
 
     The plain model, which is the first, joins a path whose other parameters do not matter to it. Settings are named by
     their place.
     """
-    varied, shape, bound = (f"{prefix}{name}" for name in ("recourse_penalty", "penalty", "difference_bound"))
+    varied, shape, bound = (f"{prefix}{name}" for name in (strength, "penalty", "difference_bound"))
     lots: dict[str, list[int]] = {}
     for k, setting in enumerate(settings[1:], start=1):
         lots.setdefault(repr({name: value for name, value in setting.items() if name != varied}), []).append(k)
@@ -276,7 +291,7 @@ def _share_work(settings: list[dict[str, Any]], prefix: str) -> list[list[int]]:
 
 def _preferred(estimator: Any) -> str | None:
     """Threads for kernel models, whose compiled loops let others run and whose matrices are not copied."""
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    last = _last(estimator)
     ours = isinstance(last, EqualRecourseSVC) and last.solver in ("auto", "smo") and not callable(last.kernel)
     return "threads" if ours else None
 
@@ -284,5 +299,5 @@ def _preferred(estimator: Any) -> str | None:
 def _shown(setting: dict[str, Any], settings: list[dict[str, Any]], prefix: str) -> dict[str, Any]:
     """The parameters of a row, without the prefix, and only those that any setting but the plain one varies."""
     names = list(dict.fromkeys(name for other in settings[1:] for name in other))
-    names = names or [f"{prefix}recourse_penalty"]
+    names = names or list(settings[0])[:1]
     return {name.removeprefix(prefix): setting.get(name, "") for name in names}

@@ -66,14 +66,13 @@ def fit_fold(
     test: NDArray[np.intp],
 ) -> list[dict[str, Any]]:
     """Fit on one side of a split, once per setting of the lot, and judge the other; ``prefix`` is the equalizer's."""
-    varied = f"{prefix}recourse_penalty"
     # The last one: the plain model, which may be the first, does not say what the others have in common.
     model = clone(estimator).set_params(**{**lot[0], **lot[-1]})
     steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
     seen, held_out = _safe_indexing(X, train), _safe_indexing(X, test)
     if steps is not None and len(steps):
         seen, held_out = steps.fit_transform(seen, y[train]), steps.transform(held_out)
-    penalties = [setting.get(varied, last.recourse_penalty) for setting in lot]
+    penalties = [setting.get(f"{prefix}{last._strength}", getattr(last, last._strength)) for setting in lot]
     with quietly(), config_context(enable_metadata_routing=False):
         groups = _safe_indexing(sensitive_features, train)
         fitted = last.fit_path(seen, y[train], sensitive_features=groups, penalties=penalties)

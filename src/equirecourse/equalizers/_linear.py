@@ -492,8 +492,8 @@ class _LinearProblem:
         return LinearScore(scores, scores, fit.norm)
 
     def at_work(self) -> AbstractContextManager[Any]:
-        """A learner does as it likes; our own solvers have threads of their own."""
-        return one_blas_thread() if self.exact is not None else nullcontext()
+        """A learner does as it likes; our own solvers have threads of their own, or steps too small for any."""
+        return nullcontext() if self.exact is None and self.model._is_paper else one_blas_thread()
 
     def fit(self, contrasts: Contrasts | None) -> _LinearFit:
         """Fit for the given contrasts, under the model's penalty or bound."""

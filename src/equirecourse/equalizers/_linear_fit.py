@@ -56,6 +56,7 @@ class LinearObjective:
         self.total = float(loss.weights.sum())
         self.start = np.append(coef, intercept)
         self.scores = self._scores(self.start)
+        self.rejection = costs.rejection(self.scores).value
         self._back = self._preconditioner()
 
     def _scores(self, theta: Array) -> Array:
@@ -76,7 +77,8 @@ class LinearObjective:
         weighted = self.X.multiply(curved[:, None]).tocsr() if sparse.issparse(self.X) else self.X * curved[:, None]
         inner = self.X.T @ weighted
         inner = inner.toarray() if sparse.issparse(inner) else inner
-        border = np.asarray(weighted.sum(axis=0)).ravel()
+        # Without an intercept nothing may move it, not even along with the others.
+        border = np.asarray(weighted.sum(axis=0)).ravel() * float(self.loss.has_intercept)
         hessian = np.block([[inner, border[:, None]], [border[None, :], np.array([[curved.sum()]])]])
         hessian = (hessian + np.diag(ridge)) / self.total
         # Columns that say the same twice leave a direction without curvature.

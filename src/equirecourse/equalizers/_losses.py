@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.svm import LinearSVC
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.class_weight import compute_class_weight
 
 __all__ = ["LinearLoss", "read_loss"]
 
@@ -86,7 +87,7 @@ def read_loss(learner: Any, y: NDArray[Any], sample_weight: Array) -> LinearLoss
         For LogisticRegression, LinearSVC, RidgeClassifier and SGDClassifier with an l2 penalty or none.
     """
     given = learner.get_params(deep=False) if hasattr(learner, "get_params") else {}
-    weights = sample_weight * compute_sample_weight(given.get("class_weight"), y)
+    weights = sample_weight * _class_weights(learner, given.get("class_weight"), y, sample_weight)
     intercept = bool(given.get("fit_intercept", True))
     if type(learner) is LogisticRegression:
         penalty, l1_ratio = given.get("penalty", "l2"), given.get("l1_ratio")
@@ -104,8 +105,21 @@ def read_loss(learner: Any, y: NDArray[Any], sample_weight: Array) -> LinearLoss
     if type(learner) is SGDClassifier and given["penalty"] in ("l2", None):
         losses = {"log_loss": _logistic, "hinge": _hinge, "squared_hinge": _squared_hinge, "squared_error": _squared}
         of = losses.get(given["loss"])
-        # Its ridge is relative to the mean loss; half of a squared error.
-        ridge = given["alpha"] * float(weights.sum()) if given["penalty"] == "l2" else 0.0
+        # Its ridge is relative to the loss per person, whatever they weigh; half of a squared error.
+        ridge = given["alpha"] * len(weights) if given["penalty"] == "l2" else 0.0
         ridge *= 2.0 if given["loss"] == "squared_error" else 1.0
         return None if of is None else LinearLoss(of, ridge, 0.0, intercept, weights)
     return None
+
+
+def _class_weights(learner: Any, asked: Any, y: NDArray[Any], sample_weight: Array) -> Array:
+    """The factor of each person's class. Labels that a mapping does not know are left to the learner to refuse."""
+    classes, codes = np.unique(y, return_inverse=True)
+    if asked is None or isinstance(asked, Mapping):
+        factors = np.array([1.0 if asked is None else float(asked.get(label, 1.0)) for label in classes.tolist()])
+        return factors[codes]
+    # Newer versions of scikit-learn count people by their weights in "balanced", in these two.
+    counts = isinstance(learner, (LogisticRegression, LinearSVC))
+    counts = counts and "sample_weight" in signature(compute_class_weight).parameters
+    more = {"sample_weight": sample_weight} if counts else {}
+    return np.asarray(compute_class_weight(asked, classes=classes, y=y, **more), dtype=np.float64)[codes]

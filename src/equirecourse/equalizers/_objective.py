@@ -4,7 +4,7 @@ From scores :math:`f_i` (above zero is a yes), prices :math:`\rho_i` (cost per u
 :math:`m_i` that add up to one:
 
 ==================================================================  ===============================================
-:math:`\tau \propto \sum_i m_i |f_i|`                               how soft a decision is
+:math:`\tau \propto` the (smoothed) median of :math:`|f_i|`          how soft a decision is
 :math:`p_i = \sigma(-f_i/\tau),\quad q_i = m_i p_i`                 how far a person is rejected
 :math:`c_i = \rho_i\,\tau\,\mathrm{softplus}(-f_i/\tau)`            what a yes costs them
 :math:`\sum_i q_i\,[\sigma((1 - c_i/s)/h) - \frac12] = 0`           s, the (smoothed) median cost
@@ -34,12 +34,13 @@ __all__ = ["CostObjective", "Prices", "Term", "soft_missing"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-STAGES = (0.25, 0.05)  # τ, relative to the mean size of a score: soft, to find the way, then nearly as people see it
+STAGES = (0.25, 0.05)  # τ, relative to the median size of a score: soft, to find the way, then nearly as people see it
 BANDWIDTH = 0.15  # h: costs that differ by less than this share of the median are hardly told apart
 GRID = np.arange(1, 25) / 6.0  # t, up to four times the median cost
 _WIDTH = BANDWIDTH / 40.0  # between the nodes at which people are counted
 _N_NODES = int(np.ceil((GRID[-1] + 20.0 * BANDWIDTH) / _WIDTH)) + 1  # up to where the last of the grid sees nobody
 _NEWTON_STEPS = 60  # for the median, of which some five are taken
+_TINY = 1e-9  # of the mean size of a score: a median below it is none
 _FAR = 50.0  # bandwidths beyond which nobody is seen
 
 
@@ -64,7 +65,7 @@ class Prices(NamedTuple):
 
 def soft_missing(scores: Array, weights: Array, softness: float) -> Array:
     """The score that people lack, smoothly, as the costs of the objective know it."""
-    tau = softness * float(weights @ np.abs(scores)) / float(weights.sum())
+    tau = softness * _typical_size(scores, weights / weights.sum())[0]
     return np.asarray(tau * np.logaddexp(0.0, -scores / tau)) if tau > 0.0 else np.zeros(len(scores))
 
 
@@ -81,7 +82,7 @@ class CostObjective:
     min_rejected : float
         A group with less (soft) rejected people than this is left out.
     softness : float
-        τ, relative to the mean size of a score.
+        τ, relative to the median size of a score. A mean would follow one far score, and make everybody else alike.
 
     Examples
     --------
@@ -117,7 +118,8 @@ class CostObjective:
             Zero, with a gradient of zero, where less than two groups have enough rejected people.
         """
         f, m = np.asarray(scores, dtype=np.float64), self.weights / self.weights.sum()
-        tau = self.softness * float(m @ np.abs(f))
+        typical, by_score = _typical_size(f, m)
+        tau = self.softness * typical
         nothing = Term(0.0, np.zeros(len(f)))
         if not tau > 0.0:
             return nothing
@@ -146,19 +148,20 @@ class CostObjective:
         by_c = (by_u - moved * pull) / s
         by_q += moved * (r - 0.5)
         by_tau = float((by_q * mass) @ (p * (1.0 - p) * z)) / tau + float(by_c @ (rho * (soft + z * p)))
-        gradient = -by_q * q * (1.0 - p) / tau - by_c * rho * p + by_tau * self.softness * m * np.sign(f)
+        gradient = -by_q * q * (1.0 - p) / tau - by_c * rho * p + by_tau * self.softness * by_score
         return Term(value, gradient, 2.0 * shares * np.square(rho * p / s))
 
     def rejection(self, scores: Array) -> Term:
         """The soft share of rejected people, and its gradient."""
         f, m = np.asarray(scores, dtype=np.float64), self.weights / self.weights.sum()
-        tau = self.softness * float(m @ np.abs(f))
+        typical, by_score = _typical_size(f, m)
+        tau = self.softness * typical
         if not tau > 0.0:
             return Term(0.5, np.zeros(len(f)))
         p = expit(-f / tau)
         slopes = m * p * (1.0 - p)
         by_tau = float(slopes @ f) / tau**2
-        return Term(float(m @ p), -slopes / tau + by_tau * self.softness * m * np.sign(f))
+        return Term(float(m @ p), -slopes / tau + by_tau * self.softness * by_score)
 
 
 def smoothed_median(costs: Array, weights: Array) -> float:
@@ -178,6 +181,18 @@ def smoothed_median(costs: Array, weights: Array) -> float:
     if not mass > 0.0 or not costs.max(initial=0.0) > 0.0:
         return 0.0
     return float(_median(costs, weights, mass, float(weights @ costs) / mass, BANDWIDTH))
+
+
+def _typical_size(scores: Array, shares: Array) -> tuple[float, Array]:
+    """The smoothed median of the sizes of scores, and its derivative by each score."""
+    sizes = np.abs(scores)
+    mean, median = float(shares @ sizes), smoothed_median(sizes, shares)
+    if not median > _TINY * mean:  # most scores are zero
+        return mean, shares * np.sign(scores)
+    u = sizes / median
+    r = expit((1.0 - u) / BANDWIDTH)
+    pull = shares * r * (1.0 - r)
+    return median, pull / float(pull @ u) * np.sign(scores)
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ groups.
 * :func:`recourse_gap` and :func:`rejection_weighted_gap` are single numbers;
 * :class:`SummaryFrame` is the same answer from :class:`CostSummary`, which adds up over parts of the people that are
   never in memory together;
-* :func:`distribution_distances` compares whole distributions;
+* :func:`distribution_distances` compares whole distributions, and :func:`transport_gap` sums that up in a number;
 * the other functions are metrics of one group, which fairlearn's ``MetricFrame`` can slice.
 """
 
@@ -29,6 +29,7 @@ from equirecourse.metrics._gap import recourse_gap, rejection_weighted_gap
 from equirecourse.metrics._inference import Interval
 from equirecourse.metrics._summary import CostSummary
 from equirecourse.metrics._summary_frame import SummaryFrame
+from equirecourse.metrics._transport import TransportGap, transport_gap
 from equirecourse.metrics._verdict import State, Verdict
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "RecourseFrame",
     "State",
     "SummaryFrame",
+    "TransportGap",
     "Verdict",
     "burden_cost",
     "distribution_distances",
@@ -49,4 +51,5 @@ __all__ = [
     "rejected_count",
     "rejection_weighted_cost",
     "rejection_weighted_gap",
+    "transport_gap",
 ]

@@ -136,14 +136,14 @@ def _plain_logistic(job: _Job) -> Any:
 
 
 def _hard(job: _Job) -> Any:
-    model = EqualRecourseLinear(_logistic())
+    model = EqualRecourseLinear(_logistic(), objective="paper")
     return model.fit(job.people.X, job.people.y, sensitive_features=job.groups, sample_weight=job.weights)
 
 
 def _picked(job: _Job) -> Any:
     """The best of a path of penalties, of matching distributions, and of remembering two rounds, on held-out folds."""
     balanced = "balanced" if np.ptp(job.weights) > 0 else None
-    model = EqualRecourseLinear(LogisticRegression(max_iter=2000, class_weight=balanced))
+    model = EqualRecourseLinear(LogisticRegression(max_iter=2000, class_weight=balanced), objective="paper")
     path = model.penalty_path(job.people.X, job.people.y, sensitive_features=job.groups, shares=(0.3, 0.1))
     grid = [
         {"recourse_penalty": [float(p) for p in path], "penalty": ["squared"]},
@@ -185,13 +185,12 @@ def _group(job: _Job) -> Any:
     return model.fit(job.people.X, job.people.y, sensitive_features=job.groups, sample_weight=job.weights)
 
 
-def _boosting(penalty: float) -> Callable[[_Job], Any]:
+def _boosting(**settings: Any) -> Callable[[_Job], Any]:
     def fit(job: _Job) -> Any:
         from lightgbm import LGBMClassifier
 
         seed, trees = job.seed % 2**31, job.scale.boosted
         booster = LGBMClassifier(n_estimators=trees, max_depth=4, random_state=seed, verbose=-1, n_jobs=1)
-        settings: dict[str, Any] = {} if np.isinf(penalty) else {"recourse_penalty": penalty}
         model = EqualRecourseBoosting(booster, **settings)
         return model.fit(job.people.X, job.people.y, sensitive_features=job.groups, sample_weight=job.weights)
 
@@ -206,7 +205,7 @@ METHODS: dict[str, tuple[Callable[[_Job], Any], Callable[[_Job], Any]]] = {
     "SVM, rbf": (_svm("rbf", 0.0), _svm("rbf", np.inf)),
     "reweighting, point": (_plain_logistic, _point),
     "reweighting, group": (_plain_logistic, _group),
-    "boosting": (_boosting(0.0), _boosting(np.inf)),
+    "boosting": (_boosting(kappa=0.0), _boosting()),
 }
 
 

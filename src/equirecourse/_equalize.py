@@ -1,0 +1,385 @@
+"""equalize: split, choose how much equality to ask for, fit, and say what it does to people it has not seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, indexable
+
+from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
+from equirecourse.actions import ActionSet, check_norm
+from equirecourse.audit import RecourseAudit, audit
+from equirecourse.equalizers import EqualRecourseBoosting, EqualRecourseLinear, Frontier
+from equirecourse.equalizers._distribution import KAPPAS
+from equirecourse.equalizers._held_out_folds import quietly
+from equirecourse.equalizers._losses import read_loss
+from equirecourse.exceptions import NoRecourseWarning
+from equirecourse.metrics import RecourseFrame, transport_gap
+from equirecourse.recourse import find_recourse
+
+__all__ = ["Equalized", "equalize"]
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+# Trees follow every gradient as far as their number allows: the same effect takes a smaller κ.
+_KAPPAS_OF_TREES = (0.03, 0.1, 0.3, 1.0)
+_HELD = 0.03  # by which the acceptance rate may move
+_LEAST_COST = 0.6  # of the plain mean cost: what shrinks everybody's cost by more is not equality
+_PEOPLE_A_FOLD = {"linear": 3000, "boosting": 1000}  # rejected people whose costs are found in each fold, for each κ
+_FAR = 0.95  # quantile of the distances between accepted people, beyond which nobody is near
+
+
+@dataclass(frozen=True)
+class Equalized:
+    """A model with equal recourse, and what speaks for it.
+
+    Attributes
+    ----------
+    model : fitted classifier
+        Predicts without groups. The plain model if nothing within the budget helps.
+    changed : bool
+        False if the plain model was kept.
+    reason : str
+        Why, in a sentence.
+    frontier : Frontier
+        What each κ does to people of the training data who were held out; ``frontier.table`` has a row per κ.
+    chosen : int
+        The row that was chosen.
+    before, placebo, after : RecourseAudit
+        Of the plain model, of one that was equalised for shuffled groups, and of ``model``, on the held-out people.
+        ``after.document["comparison"]`` sets them side by side, with what each of four cheats would look like.
+    training, held_out : ndarray of int
+        Rows that the models were fitted to, and rows that they were judged on.
+    """
+
+    model: Any
+    changed: bool
+    reason: str
+    frontier: Frontier
+    chosen: int
+    before: RecourseAudit
+    placebo: RecourseAudit
+    after: RecourseAudit
+    training: Rows
+    held_out: Rows
+
+    def __repr__(self) -> str:
+        return f"Equalized(changed={self.changed}: {self.reason})"
+
+
+def equalize(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    actions: ActionSet | None = None,
+    norm: str = "l1",
+    favorable_label: Any = None,
+    budget: float = 0.01,
+    kappas: Any = None,
+    cv: int = 3,
+    test_size: float = 0.3,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+    **audit_options: Any,
+) -> Equalized:
+    """Fit a model with equal recourse, chosen on held-out folds and judged on held-out people.
+
+    The people are split. On the training people, folds tell which κ has the smallest transport gap among those that
+    cost at most ``budget`` of accuracy and hold the acceptance rate. The plain model, the chosen one, and a placebo
+    (the same method for shuffled groups) are then fitted to all training people and audited on the others.
+
+    Parameters
+    ----------
+    estimator : classifier or Pipeline
+        A linear learner (LogisticRegression, LinearSVC, RidgeClassifier, SGDClassifier), an LGBMClassifier or
+        XGBClassifier, a pipeline that ends in one, or an :class:`EqualRecourseLinear` or
+        :class:`EqualRecourseBoosting` around one. ``EqualRecourseLinear(..., objective="paper")`` compares the plain
+        model with hard equality of the means.
+    X, y : table and array-like
+        People, in the columns that they know, and two labels of any kind.
+    sensitive_features : array-like, Series or DataFrame
+        The groups; several columns are crossed for the fit and audited one by one.
+    actions : ActionSet, optional
+        What people can change. By default inferred from ``X`` as in :func:`~equirecourse.audit`. The model is fitted
+        for the very costs by which it is then judged.
+    norm : str, default="l1"
+        How changes add up, as in :func:`~equirecourse.find_recourse`.
+    favorable_label : label, optional
+        The label that means yes; by default the larger one.
+    budget : float, default=0.01
+        Accuracy that equality may cost; 0.01 is one point.
+    kappas : sequence of float, optional
+        Values of κ to compare.
+    cv : int, default=3
+        Number of folds.
+    test_size : float, default=0.3
+        Share of the people who are held out.
+    n_jobs : int, optional
+        Folds at a time.
+    random_state : int, default=0
+        Of everything that is drawn.
+    say : callable, optional
+        Called with a sentence as each step begins.
+    **audit_options
+        Of :func:`~equirecourse.audit`, for the three audits.
+
+    Returns
+    -------
+    Equalized
+        The model, whether it was changed, and the audits.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from equirecourse import equalize
+    >>> from equirecourse.datasets import load_credit
+    >>> credit = load_credit(paper=True)
+    >>> X, y = credit.data[:3000], credit.target[:3000]
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced"))
+    >>> found = equalize(model, X, y, sensitive_features=credit.sensitive_features["graduate"][:3000], n_flipsets=0)
+    >>> found.changed, len(found.frontier.table)
+    (True, 6)
+    """
+    check_number(budget, name="budget", low=0.0, high=1.0)
+    check_number(cv, name="cv", low=2, integer=True)
+    check_norm(norm)
+    check_jobs(n_jobs)
+    seed = int(check_number(random_state, name="random_state", low=0, integer=True))
+    refuse_masked(X, name="X")
+    refuse_masked(y, name="y")
+    X, y = indexable(X, y)
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must hold one label per person, got {shown(y)}.")
+    groups = check_groups(sensitive_features, len(y), at_least=2)
+    features = as_frame(sensitive_features)
+    training, held_out = _split(y, groups.codes, test_size, seed)
+    if actions is None:
+        names = set(map(str, features.columns))
+        immutable = [str(name) for name in getattr(X, "columns", []) if str(name) in names]
+        actions = ActionSet.from_frame(_safe_indexing(X, training), immutable=immutable)
+    equalizer = _equalizer(estimator, actions, norm, favorable_label, seed)
+    path = _path(equalizer, kappas)
+    work = _Work(equalizer, X, y, groups.codes, features, actions, norm, seed)
+    say(f"Comparing {len(path)} models on {cv} folds of the training people ...")
+    splits = [
+        (training[fit], training[judge])
+        for fit, judge in StratifiedKFold(cv, shuffle=True, random_state=seed).split(
+            training, _strata(y[training], groups.codes[training], cv)
+        )
+    ]
+    with quietly():
+        folds = Parallel(n_jobs=n_jobs)(delayed(work.fold)(path, fit, judge) for fit, judge in splits)
+    rows = [_mean_row(kappa, [fold[k] for fold in folds]) for k, kappa in enumerate(path)]
+    frontier = Frontier(
+        pd.DataFrame(rows),
+        tuple({equalizer._strength: kappa} for kappa in path),
+        clone(equalizer),
+        "input",
+        None,
+        "transport_gap",
+    )
+    chosen, reason = _pick(frontier.table, folds, budget)
+    say("Fitting and auditing: before, placebo, after ...")
+    shuffled = np.random.default_rng(seed).permutation(len(training))
+    with quietly():
+        plain, fair = work.fit_path([0.0, path[chosen]], training, features.iloc[training])
+        # Where nothing was chosen, the placebo still shows what the method does to groups that mean nothing.
+        fake_kappa = path[chosen] if chosen else path[-1]
+        (fake,) = work.fit_path([fake_kappa], training, features.iloc[training[shuffled]])
+    people, labels, judged = _safe_indexing(X, held_out), y[held_out], features.iloc[held_out]
+    settings: dict[str, Any] = {
+        "sensitive_features": judged, "actions": actions, "norm": norm, "favorable_label": favorable_label,
+        "random_state": seed, "n_jobs": n_jobs, **audit_options,
+    }  # fmt: skip
+    quiet = {**settings, "n_flipsets": 0}
+    before, placebo = (audit(model, people, labels, **quiet) for model in (plain, fake))
+    after = audit(fair, people, labels, **settings)
+    islands = (_islands(before, plain, people, actions), _islands(after, fair, people, actions))
+    after = after.compared_with(before, placebo=placebo, seed=seed, islands=islands).with_frontier(frontier, chosen)
+    for section in after.summary["comparison"]["attributes"]:
+        for sentence in section["cheats"]["warnings"] if chosen else ():
+            warnings.warn(f"{section['name']}: {sentence}", UserWarning, stacklevel=2)
+    return Equalized(
+        fair if chosen else plain, chosen > 0, reason, frontier, chosen, before, placebo, after, training, held_out
+    )
+
+
+# --- which model -----------------------------------------------------------------------------------------------------
+
+
+def _equalizer(estimator: Any, actions: ActionSet, norm: str, favorable_label: Any, seed: int) -> Any:
+    """The equalizer around a learner or a pipeline, with the action set of the audit."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    common = {"actions": actions, "norm": norm, "favorable_label": favorable_label, "random_state": seed}
+    if isinstance(last, EqualRecourseLinear | EqualRecourseBoosting):
+        inner = last.estimator
+        if isinstance(estimator, Pipeline) and len(estimator) > 1:
+            inner = Pipeline([*estimator.steps[:-1], (estimator.steps[-1][0], inner)])
+        if last._strength != "kappa":  # the paper's method knows distances only
+            common = {"favorable_label": favorable_label}
+        return clone(last).set_params(**{"estimator": inner, **common})
+    if type(last).__module__.split(".")[0] in ("lightgbm", "xgboost"):
+        return EqualRecourseBoosting(estimator, **common)
+    if hasattr(last, "get_params") and read_loss(last, np.array([0, 1]), np.ones(2)) is not None:
+        return EqualRecourseLinear(estimator, **common)
+    raise ValueError(
+        f"equalize trains linear learners with a smooth loss (LogisticRegression, LinearSVC, RidgeClassifier, "
+        f"SGDClassifier) and boosted trees (LGBMClassifier, XGBClassifier), got {type(last).__name__}; "
+        "RecourseReweighting takes any classifier with sample weights, and EqualRecourseSVC is for kernels."
+    )
+
+
+def _path(equalizer: Any, kappas: Any) -> list[float]:
+    if equalizer._strength != "kappa":
+        return [0.0, float("inf")]
+    if kappas is None:
+        kappas = _KAPPAS_OF_TREES if isinstance(equalizer, EqualRecourseBoosting) else KAPPAS
+    values = [float(check_number(kappa, name="kappas", low=0.0)) for kappa in kappas]
+    return [0.0, *sorted({kappa for kappa in values if kappa > 0.0})]
+
+
+# --- people ----------------------------------------------------------------------------------------------------------
+
+
+def _split(y: NDArray[Any], codes: NDArray[np.intp], test_size: float, seed: int) -> tuple[Rows, Rows]:
+    training, held_out = train_test_split(
+        np.arange(len(y)), test_size=test_size, random_state=seed, stratify=_strata(y, codes, 2)
+    )
+    return np.sort(training), np.sort(held_out)
+
+
+def _strata(y: NDArray[Any], codes: NDArray[np.intp], least: int) -> NDArray[Any]:
+    """Label and group, or label alone if a combination has too few people."""
+    _, labels = np.unique(y, return_inverse=True)
+    both = labels * (codes.max() + 1) + codes
+    return both if np.unique(both, return_counts=True)[1].min() >= least else labels
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What all folds have in common."""
+
+    equalizer: Any
+    X: Any
+    y: NDArray[Any]
+    codes: NDArray[np.intp]
+    features: pd.DataFrame
+    actions: ActionSet
+    norm: str
+    seed: int
+
+    def fit_path(self, path: list[float], rows: Rows, groups: pd.DataFrame) -> list[Any]:
+        """The model for each κ, fitted to some people and the groups given for them."""
+        fitted: list[Any] = self.equalizer.fit_path(
+            _safe_indexing(self.X, rows), self.y[rows], sensitive_features=groups, penalties=path
+        )
+        return fitted
+
+    def fold(self, path: list[float], fit: Rows, judge: Rows) -> list[dict[str, float]]:
+        """A row per κ: fitted on one side, judged on the other."""
+        with quietly():
+            models = self.fit_path(path, fit, self.features.iloc[fit])
+            return [self._judge(model, judge) for model in models]
+
+    def _judge(self, model: Any, rows: Rows) -> dict[str, float]:
+        people = _safe_indexing(self.X, rows)
+        predicted = np.asarray(model.predict(people))
+        rejected = predicted != model.favorable_label_
+        asked = np.flatnonzero(rejected)
+        most = _PEOPLE_A_FOLD["boosting" if isinstance(model, EqualRecourseBoosting) else "linear"]
+        if len(asked) > most:
+            asked = np.sort(np.random.default_rng(self.seed).choice(asked, most, replace=False))
+        costs, measured = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
+        measured[asked] = True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoRecourseWarning)
+            if len(asked):
+                costs[asked] = find_recourse(
+                    model, _safe_indexing(people, asked), actions=self.actions, norm=self.norm,
+                    favorable_label=model.favorable_label_, random_state=self.seed,
+                ).costs  # fmt: skip
+            frame = RecourseFrame(
+                costs=costs, rejected=rejected, measured=measured, sensitive_features=self.codes[rows],
+                n_boot=200, n_permutations=200, random_state=self.seed,
+            )  # fmt: skip
+        transport = transport_gap(costs[asked], sensitive_features=self.codes[rows][asked], random_state=self.seed)
+        known = asked[np.isfinite(costs[asked])]
+        return {
+            "gap": frame.gap,
+            "gap_low": frame.interval.low,
+            "gap_high": frame.interval.high,
+            "noise_floor": frame.noise_floor,
+            "relative_gap": frame.relative_gap,
+            "transport_gap": transport.gap,
+            "transport_floor": transport.noise_floor,
+            "mean_cost": float(costs[known].mean()) if len(known) else float("nan"),
+            "without_recourse": float(np.isinf(costs[asked]).mean()) if len(asked) else float("nan"),
+            "accuracy": float((predicted == self.y[rows]).mean()),
+            "acceptance": float(1.0 - rejected.mean()),
+        }
+
+
+def _mean_row(kappa: float, folds: list[dict[str, float]]) -> dict[str, float]:
+    return {"kappa": kappa, **{name: float(np.mean([fold[name] for fold in folds])) for name in folds[0]}}
+
+
+def _pick(table: pd.DataFrame, folds: list[list[dict[str, float]]], budget: float) -> tuple[int, str]:
+    """The row with the smallest transport gap within the budget, 0 for the plain model, and why."""
+    plain = table.iloc[0]
+    if np.isnan(plain["transport_gap"]):
+        return 0, "The plain model was kept: in some fold a group has nobody rejected, so there is no gap to close."
+    allowed = table[
+        (table["accuracy"] >= plain["accuracy"] - budget - 1e-12)
+        & ((table["acceptance"] - plain["acceptance"]).abs() <= _HELD)
+        & (table["mean_cost"] >= _LEAST_COST * plain["mean_cost"])
+        & table["transport_gap"].notna()
+    ]
+    best = int(allowed["transport_gap"].idxmin())
+    gains = np.array([fold[0]["transport_gap"] - fold[best]["transport_gap"] for fold in folds])
+    noise = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    words = f"within {100 * budget:g} point{'s' * (budget != 0.01)} of accuracy and at the same acceptance"
+    if best == 0 or not gains.mean() > noise:
+        return 0, f"The plain model was kept: nothing {words} has a smaller gap on held-out folds."
+    row = table.iloc[best]
+    return best, (
+        f"κ = {row['kappa']:g} has the smallest transport gap {words}: {plain['transport_gap']:.3f} → "
+        f"{row['transport_gap']:.3f} (chance alone {row['transport_floor']:.3f}) on held-out folds."
+    )
+
+
+# --- islands ---------------------------------------------------------------------------------------------------------
+
+
+def _islands(found: RecourseAudit, model: Any, people: Any, actions: ActionSet) -> float:
+    """Share of the counterfactuals that are farther from any accepted person than accepted people are from another."""
+    accepted = np.asarray(model.predict(people)) == model.favorable_label_
+    after = found.recourse.counterfactuals
+    has = found.recourse.has_action & found.recourse.rejected
+    real = actions.encode(actions.table(people))[accepted]
+    if len(real) < 3 or not has.any():
+        return float("nan")
+    moved = actions.encode(actions.table(after[has]))
+    spread = np.nanstd(real, axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    real, moved = (np.nan_to_num(values / scale) for values in (real, moved))
+    tree = NearestNeighbors(n_neighbors=2).fit(real)
+    limit = np.quantile(tree.kneighbors(real)[0][:, 1], _FAR)
+    return float((tree.kneighbors(moved, n_neighbors=1)[0][:, 0] > limit).mean())

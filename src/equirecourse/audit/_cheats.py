@@ -1,0 +1,160 @@
+"""Four ways in which a gap can shrink without anybody being better off, beside every before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equirecourse.metrics import transport_gap
+
+__all__ = ["cheats", "cheats_in_words"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_FEW = 0.01  # of the rejected: those whose costs are the farthest
+_CARRIED = 0.5  # of a reduction, from which on a few people carry it
+_SHRUNK = 0.7  # of the mean cost before, below which everybody's cost has shrunk
+_DRIFT = 0.03  # of the acceptance rate, beyond which other people are rejected
+_ISLAND = 0.1  # more of the counterfactuals than before lie far from any accepted person
+
+
+def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[float, float] | None) -> dict[str, Any]:
+    """What a before and after looks like from the side of each cheat.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (n_people,)
+        Costs under each model, NaN for people who are accepted, or were not measured.
+    groups : ndarray of shape (n_people,)
+        Group of each person.
+    islands : (float, float) or None
+        Share of counterfactuals that are far from any accepted person, before and after, if known.
+
+    Returns
+    -------
+    dict
+        Plain values, with ``warnings``: a sentence for each cheat that seems to be at work.
+    """
+    sides = {"before": before, "after": after}
+    gaps = {side: _gaps(costs, groups) for side, costs in sides.items()}
+    reduction = gaps["before"]["relative_gap"] - gaps["after"]["relative_gap"]
+    capped = gaps["before"]["capped_gap"] - gaps["after"]["capped_gap"]
+    carried = float("nan") if not reduction > 0 else float(np.clip(1.0 - capped / reduction, 0.0, 1.0))
+    rejected = {side: ~np.isnan(costs) for side, costs in sides.items()}
+    labels = [str(label) for label in np.unique(groups)]  # groups are text here
+    selection = [
+        {
+            "name": label,
+            "acceptance_before": float(1.0 - rejected["before"][groups == label].mean()),
+            "acceptance_after": float(1.0 - rejected["after"][groups == label].mean()),
+            "yes_to_no": int((~rejected["before"] & rejected["after"] & (groups == label)).sum()),
+            "no_to_yes": int((rejected["before"] & ~rejected["after"] & (groups == label)).sum()),
+        }
+        for label in labels
+    ]
+    found: dict[str, Any] = {
+        **{side: gaps[side] for side in sides},
+        "carried_by_few": carried,
+        "selection": selection,
+        "islands_before": float("nan") if islands is None else islands[0],
+        "islands_after": float("nan") if islands is None else islands[1],
+    }
+    drift = float(rejected["before"].mean() - rejected["after"].mean())
+    found["warnings"] = _warnings(found, reduction, drift)
+    return found
+
+
+def _gaps(costs: Array, groups: NDArray[Any]) -> dict[str, float]:
+    """Mean cost, and gaps of means, of capped costs, of medians and of distributions, each relative to its centre."""
+    rejected = ~np.isnan(costs)
+    values, members = costs[rejected], groups[rejected]
+    known = np.isfinite(values)
+    names = ("mean_cost", "relative_gap", "capped_gap", "median_gap", "transport_gap", "transport_floor")
+    if not known.any():
+        return dict.fromkeys(names, float("nan"))
+    mean = float(values[known].mean())
+    capped = np.minimum(values[known], np.quantile(values[known], 1.0 - _FEW))
+    median = float(np.median(values[known]))
+    transport = transport_gap(values, sensitive_features=members)
+    gaps = (
+        _spread(values[known], members[known], np.mean) / mean if mean > 0 else np.nan,
+        _spread(capped, members[known], np.mean) / float(capped.mean()) if capped.mean() > 0 else np.nan,
+        _spread(values[known], members[known], np.median) / median if median > 0 else np.nan,
+    )
+    return dict(zip(names, map(float, (mean, *gaps, *transport)), strict=True))
+
+
+def _spread(values: Array, groups: NDArray[Any], centre: Any) -> float:
+    centres = [centre(values[groups == label]) for label in np.unique(groups)]
+    return float(max(centres) - min(centres)) if len(centres) > 1 else float("nan")
+
+
+def _warnings(found: dict[str, Any], reduction: float, drift: float) -> list[str]:
+    sentences = []
+    before, after = found["before"], found["after"]
+    if found["carried_by_few"] > _CARRIED:
+        share = 100 * found["carried_by_few"]
+        sentences.append(
+            f"A few people carry it: {share:.0f} % of the reduction is gone once the farthest 1 % of costs are capped."
+        )
+    elif reduction > 0 and after["transport_gap"] > before["transport_gap"]:
+        sentences.append(
+            f"The means came closer and the distributions did not: the transport gap went from "
+            f"{before['transport_gap']:.3f} to {after['transport_gap']:.3f}."
+        )
+    if after["mean_cost"] < _SHRUNK * before["mean_cost"]:
+        sentences.append(
+            f"Everybody's cost shrank: the mean went from {before['mean_cost']:.3g} to {after['mean_cost']:.3g}, which "
+            "makes every gap smaller; look at the gap ÷ mean cost, and at how robust a yes is."
+        )
+    if found["islands_after"] - found["islands_before"] > _ISLAND:
+        sentences.append(
+            f"Islands: {100 * found['islands_after']:.0f} % of the counterfactuals are far from any accepted person "
+            f"({100 * found['islands_before']:.0f} % before)."
+        )
+    if abs(drift) > _DRIFT:
+        sentences.append(
+            f"Other people are rejected: acceptance went {'up' if drift > 0 else 'down'} by {100 * abs(drift):.1f} "
+            "points."
+        )
+    return sentences
+
+
+def cheats_in_words(found: dict[str, Any]) -> list[str]:
+    """One line for each cheat, in plain words.
+
+    Parameters
+    ----------
+    found : dict
+        What :func:`cheats` returned.
+
+    Returns
+    -------
+    list of str
+        Four lines.
+    """
+    before, after = found["before"], found["after"]
+    moved = ", ".join(
+        f"{row['name']} {100 * _value(row['acceptance_before']):.1f} → {100 * _value(row['acceptance_after']):.1f} % "
+        f"({row['yes_to_no']} from yes to no)"
+        for row in found["selection"]
+    )
+    islands = "not looked for"
+    if not np.isnan(_value(found["islands_after"])):
+        islands = f"{100 * found['islands_before']:.0f} → {100 * found['islands_after']:.0f} %"
+    carried = _value(found["carried_by_few"])
+    return [
+        f"carried by a few? gap of medians {_value(before['median_gap']):.3f} → {_value(after['median_gap']):.3f}, "
+        f"transport gap {_value(before['transport_gap']):.3f} → {_value(after['transport_gap']):.3f}"
+        + ("" if np.isnan(carried) else f", {100 * carried:.0f} % of the reduction due to the farthest 1 %"),
+        f"everybody cheaper? mean cost {_value(before['mean_cost']):.3g} → {_value(after['mean_cost']):.3g}",
+        f"islands? counterfactuals far from any accepted person: {islands}",
+        f"others rejected? acceptance {moved}",
+    ]
+
+
+def _value(number: Any) -> float:
+    return float("nan") if number is None else float(number)

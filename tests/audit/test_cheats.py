@@ -1,0 +1,61 @@
+"""Each cheat, done on purpose, is seen; an honest reduction is not called one."""
+
+import numpy as np
+import pytest
+
+from equirecourse.audit._cheats import cheats, cheats_in_words
+
+N = 2000
+GROUPS = np.repeat(["a", "b"], N // 2)
+
+
+def people(seed=0, far=1.5):
+    """Costs of which group b has more; a fifth of the people is accepted."""
+    rng = np.random.default_rng(seed)
+    costs = rng.exponential(size=N) * np.where(GROUPS == "b", far, 1.0)
+    costs[rng.random(N) < 0.2] = np.nan
+    return costs
+
+
+def test_an_honest_reduction_is_not_called_a_cheat():
+    before = people()
+    after = np.where(GROUPS == "b", before / 1.45, before)
+    found = cheats(before, after, GROUPS, (0.1, 0.1))
+    assert found["warnings"] == []
+    assert found["after"]["transport_gap"] < found["before"]["transport_gap"] / 2
+    assert len(cheats_in_words(found)) == 4
+
+
+def test_a_few_people_who_carry_it_are_seen():
+    before = people()
+    after = before.copy()
+    few = np.flatnonzero((GROUPS == "a") & ~np.isnan(after))[:6]
+    after[few] += 60.0  # the means are equal now, and nobody else has moved
+    found = cheats(before, after, GROUPS, None)
+    assert found["carried_by_few"] > 0.5
+    assert any("A few people carry it" in sentence for sentence in found["warnings"])
+
+
+def test_everybody_s_cost_shrinking_is_seen():
+    before = people()
+    found = cheats(before, before / 12.0, GROUPS, None)
+    assert found["after"]["relative_gap"] == pytest.approx(found["before"]["relative_gap"])
+    assert any("Everybody's cost shrank" in sentence for sentence in found["warnings"])
+
+
+def test_islands_and_other_people_who_are_rejected_are_seen():
+    before = people()
+    after = np.where(GROUPS == "b", before / 1.45, before)
+    swapped = after.copy()
+    swapped[np.flatnonzero((GROUPS == "b") & ~np.isnan(after))[:200]] = np.nan
+    assert any("Islands" in sentence for sentence in cheats(before, after, GROUPS, (0.05, 0.4))["warnings"])
+    found = cheats(before, swapped, GROUPS, None)
+    assert any("acceptance went up by 10.0 points" in sentence for sentence in found["warnings"])
+    assert found["selection"][1]["no_to_yes"] == 200
+    assert found["selection"][0]["yes_to_no"] == 0
+
+
+def test_nobody_rejected_is_undefined_and_not_zero():
+    found = cheats(np.full(N, np.nan), np.full(N, np.nan), GROUPS, None)
+    assert np.isnan(found["before"]["relative_gap"])
+    assert found["warnings"] == []

@@ -1,0 +1,30 @@
+"""The transport gap: Wasserstein's distance between groups, relative to the mean cost."""
+
+import numpy as np
+import pytest
+from scipy.stats import wasserstein_distance
+
+from equirecourse.metrics import transport_gap
+
+
+def test_it_is_the_largest_distance_of_two_groups_over_the_mean():
+    rng = np.random.default_rng(0)
+    costs, groups = rng.exponential(size=300), rng.choice(list("abc"), 300)
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    largest = max(wasserstein_distance(costs[groups == one], costs[groups == other]) for one, other in pairs)
+    assert transport_gap(costs, sensitive_features=groups).gap == pytest.approx(largest / costs.mean())
+
+
+def test_its_scale_does_not_matter_and_chance_makes_the_floor():
+    rng = np.random.default_rng(0)
+    costs, groups = rng.exponential(size=400), rng.choice(list("ab"), 400)
+    one, other = (transport_gap(scale * costs, sensitive_features=groups) for scale in (1.0, 1000.0))
+    assert one == pytest.approx(other)
+    assert one.gap < 2 * one.noise_floor
+
+
+def test_people_without_recourse_count_as_the_dearest_of_the_others():
+    found = transport_gap([1.0, 2.0, 1.0, np.inf], sensitive_features=list("aabb"))
+    assert found == transport_gap([1.0, 2.0, 1.0, 2.0], sensitive_features=list("aabb"))
+    assert np.isnan(transport_gap([np.inf, np.inf], sensitive_features=list("ab")).gap)
+    assert np.isnan(transport_gap([1.0, 2.0], sensitive_features=list("aa")).gap)
