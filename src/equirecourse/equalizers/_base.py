@@ -159,7 +159,8 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
             return []
         opened = clone(models[0])
         problem = opened._open(X, y, sensitive_features, sample_weight)
-        plain = problem.fit(None)
+        with problem.at_work():
+            plain = problem.fit(None)
         rounds: Rounds | None = None
         for model in models:
             # What the checks found out about the data: the number and the names of its features, and steps before.
