@@ -36,6 +36,14 @@ def test_a_few_people_who_carry_it_are_seen():
     assert any("A few people carry it" in sentence for sentence in found["warnings"])
 
 
+def test_medians_that_move_apart_are_seen():
+    before = people()
+    after = np.where(GROUPS == "b", 1.35 + 0.0 * before, before)  # neither a tail nor anybody near
+    found = cheats(before, after, GROUPS, None)
+    assert found["after"]["relative_gap"] < found["before"]["relative_gap"]
+    assert any("The medians moved apart" in sentence for sentence in found["warnings"])
+
+
 def test_everybody_s_cost_shrinking_is_seen():
     before = people()
     found = cheats(before, before / 12.0, GROUPS, None)

@@ -45,9 +45,9 @@ def test_scikit_learn_contract_holds_without_exception(estimator, check):
     check(estimator)
 
 
-# What we leave to the boosters. Their bins and leaves count people and not weights. LightGBM fits sparse arrays but does
-# not predict them, which a fit of ours asks it to; neither knows formats beside csr and csc. XGBoost, which declares
-# that it does not validate, has words of its own for people with too few features.
+# What we leave to the boosters. Their bins and leaves count people and not weights. LightGBM fits sparse arrays but
+# does not predict them, which a fit of ours asks it to; neither knows formats beside csr and csc. XGBoost, which
+# declares that it does not validate, has words of its own for people with too few features.
 BOOSTERS = {
     "LGBMClassifier": {"check_estimator_sparse_tag": "predicts no sparse arrays"},
     "XGBClassifier": {

@@ -16,6 +16,7 @@ Mask = NDArray[np.bool_]
 
 _FEW = 0.01  # of the rejected: those whose costs are the farthest
 _CARRIED = 0.5  # of a reduction, from which on a few people carry it
+_APART = 0.1  # of the median, by which a gap of medians may grow while that of the means shrinks
 _SHRUNK = 0.7  # of the mean cost before, below which everybody's cost has shrunk
 _DRIFT = 0.03  # of the acceptance rate, beyond which other people are rejected
 _ISLAND = 0.1  # more of the counterfactuals than before lie far from any accepted person
@@ -104,6 +105,11 @@ def _warnings(found: dict[str, Any], reduction: float, drift: float) -> list[str
         sentences.append(
             f"The means came closer and the distributions did not: the transport gap went from "
             f"{before['transport_gap']:.3f} to {after['transport_gap']:.3f}."
+        )
+    if reduction > 0 and after["median_gap"] > before["median_gap"] + _APART:
+        sentences.append(
+            f"The medians moved apart, from {before['median_gap']:.3f} to {after['median_gap']:.3f} of the median: "
+            "costs come in few sizes, or the means were balanced by their tails."
         )
     if after["mean_cost"] < _SHRUNK * before["mean_cost"]:
         sentences.append(
