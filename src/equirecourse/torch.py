@@ -80,7 +80,7 @@ else:
         min_rejected : float, default=5
             A group with fewer rejected people, in the batch, is left out of the comparison.
         softness : float, default=0.1
-            How soft a decision is, relative to the mean size of a score.
+            How soft a decision is, relative to the median size of a score.
         hold : float, default=1.0
             Weight of the squared drift of the rejection rate, relative to that of D.
 
