@@ -150,12 +150,14 @@ def equalize(
     >>> from sklearn.preprocessing import StandardScaler
     >>> from equirecourse import equalize
     >>> from equirecourse.datasets import load_credit
-    >>> credit = load_credit(paper=True)
-    >>> X, y = credit.data[:3000], credit.target[:3000]
-    >>> model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced"))
-    >>> found = equalize(model, X, y, sensitive_features=credit.sensitive_features["graduate"][:3000], n_flipsets=0)
+    >>> credit = load_credit()
+    >>> X, y, graduate = credit.data[:3000], credit.target[:3000], credit.sensitive_features["graduate"][:3000]
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000))
+    >>> found = equalize(
+    ...     model, X, y, sensitive_features=graduate, actions=credit.actions, kappas=[10.0], n_flipsets=0
+    ... )
     >>> found.changed, len(found.frontier.table)
-    (True, 6)
+    (True, 2)
     """
     check_number(budget, name="budget", low=0.0, high=1.0)
     check_number(cv, name="cv", low=2, integer=True)

@@ -84,6 +84,22 @@ def test_five_commands_from_a_csv_to_a_flipset(own_csv, tmp_path, capsys):
     assert json.loads((tmp_path / "ways.json").read_text())["status"] == "found"
 
 
+@pytest.mark.parametrize("learner", [["--learner", "svm"], ["--paper"]])
+def test_every_learner_is_fitted_judged_and_saved(own_csv, tmp_path, capsys, learner):
+    run("equalize", *options(own_csv), *learner, "--save", tmp_path / "model.skops")
+    out = capsys.readouterr().out
+    assert "Fitted to 350 people, judged on 150 others." in out
+    kept = "The plain model was kept" in out
+    assert kept != ("Could it be good for a bad reason?" in out)
+    assert f"The {'plain' if kept else 'equalised'} model is in" in out
+    run("audit", *options(own_csv), "--model", tmp_path / "model.skops", "--max-people", 20)
+
+
+def test_the_paper_s_method_is_for_linear_models(own_csv, capsys):
+    run("equalize", *options(own_csv), "--paper", "--learner", "boosting", code=2)
+    assert "--paper is for linear models" in capsys.readouterr().err
+
+
 def test_a_column_of_names_is_noticed(own_csv, capsys):
     run("audit", *options(own_csv)[:-2], "--max-people", 20)
     assert "'customer' has 500 different values in 500 rows, like a name" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from equirecourse import ActionSet
 from equirecourse.actions import Feature
 from equirecourse.audit import read_audit
 from equirecourse.cli import main
-from equirecourse.cli._models import logistic, save_model
+from equirecourse.cli._models import learner, save_model
 
 
 def run(*arguments, code=0):
@@ -42,7 +42,7 @@ def places(tmp_path_factory):
     for i, rows in enumerate(np.array_split(np.arange(n), 3)):
         people.iloc[rows].to_parquet(place / "folder" / f"{i}.parquet")
     X = people.drop(columns=["decision", "sex"]).astype({"housing": "category"})
-    save_model(logistic(X, "granted", recourse_penalty=0.0).fit(X, people["decision"]), place / "fair.skops")
+    save_model(learner("logistic", X).fit(X, people["decision"]), place / "fair.skops")
     return place
 
 

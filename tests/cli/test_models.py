@@ -37,7 +37,7 @@ from tests.cli._hostile_files import HOSTILE, LIVE, holding, node
 
 from equirecourse import ActionSet
 from equirecourse.cli import main
-from equirecourse.cli._models import load_model, save_model
+from equirecourse.cli._models import learner, load_model, save_model
 from equirecourse.equalizers import (
     EqualRecourseBoosting,
     EqualRecourseLinear,
@@ -330,3 +330,13 @@ def test_what_is_not_listed_loads_with_consent(tmp_path):
         load_model(tmp_path / "model.skops", trust=False)
     again = load_model(tmp_path / "model.skops", trust=True)
     np.testing.assert_array_equal(again.predict(NUMBERS), model.predict(NUMBERS))
+
+
+def test_boosting_takes_labels_and_missing_numbers_as_they_come():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.normal(size=200), "housing": pd.Categorical(rng.choice(["own", "rent"], 200))})
+    X.loc[:20, "income"] = np.nan
+    y = np.where(X["housing"] == "own", "yes", "no")
+    model = learner("boosting", X).fit(X, y)
+    assert (model.predict(X) == y).all()
+    assert np.isnan(model[:-1].transform(X)).any()

@@ -66,7 +66,7 @@ def command(
 ) -> None:
     """Fit a model with equal recourse, and say what it does to people it has not seen.
 
-    Example: equirecourse equalize --dataset credit --group sex --html report.html --save fair.skops
+    Example: equirecourse equalize --dataset credit --group graduate --html report.html --save fair.skops
 
     The learner is fitted plain, with equal recourse, and with equal recourse for shuffled groups (the placebo), and all
     three are judged on the same held-out people, by what people can change. How much equality to ask for is chosen on
