@@ -197,7 +197,7 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         with one_blas_thread():  # the objective's sums are too small for more
             plain = problem.plain()
             for model in models:
-                problem.store(model, plain, *problem.fit(plain, float(model.kappa)))
+                problem.store(model, *problem.fit(plain, float(model.kappa)))
         return models
 
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> _Problem:
@@ -427,7 +427,7 @@ class _Problem:
                     stacklevel=5,
                 )
 
-    def store(self, model: EqualRecourseBoosting, plain: _Fit, chosen: _Fit, rows: list[dict[str, Any]]) -> None:
+    def store(self, model: EqualRecourseBoosting, chosen: _Fit, rows: list[dict[str, Any]]) -> None:
         """Set the fitted attributes of a model."""
         booster = self._ordinary(chosen.booster)
         model.estimator_ = booster if self.steps is None else Pipeline([*self.steps.steps, (self.step, booster)])
@@ -435,7 +435,6 @@ class _Problem:
         model.favorable_label_ = self.classes[1] if self.sign > 0 else self.classes[0]
         model.rounds_ = pd.DataFrame(rows).assign(chosen=[row is chosen.row for row in rows])
         model.converged_ = True
-        model.plain_acceptance_ = plain.row["acceptance"]
         take_feature_names(model, self.steps if self.steps is not None else chosen.booster)
 
 

@@ -58,7 +58,7 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
         data.X, data.y, problem.loss, costs, data.sign * plain_fit.coef, data.sign * plain_fit.intercept
     )
     history: list[Round] = [plain]
-    theta = np.append(objective.start[:-1], objective.start[-1])
+    theta = objective.start
     experience, prices, converged = problem.experience, None, True
     values: list[float] = []
     for number in range(1 if experience is None else _RENEWALS + 1):
