@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from equirecourse import ActionSet, EqualRecourseLinear, find_recourse
 from equirecourse._validation import check_groups
 from equirecourse.equalizers._objective import CostObjective
-from equirecourse.exceptions import SmallGroupWarning
+from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning
 from equirecourse.recourse import boundary_costs
 
 EXACT = {"tol": 1e-10, "max_iter": 10_000}
@@ -244,7 +244,8 @@ def test_each_feature_on_its_own_or_all_combinations():
     X[:, 1] *= 0.7 + 0.8 * other
     table = pd.DataFrame({"sex": np.where(group == 1, "f", "m"), "old": other == 1})
     plain = fitted(X, y, table, kappa=0.0)
-    crossed, single = (fitted(X, y, table, kappa=30.0, intersections=both) for both in (True, False))
+    with pytest.warns(ConvergenceWarning, match="given up on the labels"):  # a high price, to see what it does
+        crossed, single = (fitted(X, y, table, kappa=30.0, intersections=both) for both in (True, False))
     assert {"rejected (f & True)", "rejected (m & False)"} <= set(crossed.rounds_)
     assert {"rejected (sex=f)", "rejected (old=True)"} <= set(single.rounds_)
     cells = table["sex"] + table["old"].astype(str)
@@ -360,3 +361,12 @@ def test_a_model_that_failed_is_as_it_was():
     with pytest.raises(ValueError, match="1 group"):
         model.fit(X[:, :2], y, sensitive_features=np.zeros(300))
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_a_model_that_gives_up_on_the_labels_says_so():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 2)) + np.array([3.0, 0.0]) * group[:, None]
+    y = (X[:, 0] + 0.3 * rng.normal(size=600) > 1.5).astype(int)
+    with pytest.warns(ConvergenceWarning, match="kappa=1000 has all but given up on the labels"):
+        EqualRecourseLinear(LogisticRegression(), kappa=1000.0).fit(X, y, sensitive_features=group)

@@ -18,6 +18,7 @@ KAPPAS = (1.0, 3.0, 10.0, 30.0, 100.0)  # from hardly any effect to hardly anyth
 _RENEWALS = 3  # of prices: they change with the model, and settle within a few
 _MAX_ITER = 300  # of L-BFGS, in each of the stages
 _TOL = 1e-6  # relative decrease of the objective
+_GIVEN_UP = 0.1  # accuracy on training people, beyond whose loss a model is no longer one of the outcome
 
 
 def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting) -> Rounds:
@@ -77,6 +78,14 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
     if not converged:
         warnings.warn(
             f"The fit did not come to rest within {_MAX_ITER} steps; scale the features, or lower kappa.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    before, after = (one.summary["accuracy"] for one in (plain, chosen))
+    if after < before - _GIVEN_UP:
+        warnings.warn(
+            f"kappa={model.kappa:g} has all but given up on the labels: the accuracy on the training people went from "
+            f"{before:.3f} to {after:.3f}. Lower it, or let equirecourse.equalize choose one.",
             ConvergenceWarning,
             stacklevel=4,
         )
