@@ -129,7 +129,7 @@ def _show(found: RecourseAudit, changed: bool) -> None:
         line("acceptance", [comparison["models"][side]["acceptance"] for side in sides], ".3f")
         table([row["name"], *sides], lines)
         low, high = row["reduction_interval"]
-        if row["reduction"] is not None and low is not None:
+        if changed and row["reduction"] is not None and low is not None:
             say(f"The gap fell by {row['reduction']:.3f} (95 % interval {low:.3f} to {high:.3f}).")
         say(f"after: {row['after']['verdict']}")
         if changed:
