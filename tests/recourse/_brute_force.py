@@ -433,11 +433,14 @@ def refuted(world, answers):
         return
     yes = world.setting.predict(pd.concat(tables, ignore_index=True)) == world.favorable
     for person, own in lots:
-        accepted, yes = yes[: len(own)], yes[len(own) :]
-        if not accepted.any():
+        accepted, yes = own[yes[: len(own)]], yes[len(own) :]
+        costs = priced(world, start[person], accepted)
+        # Rows of a long table may be rounded to the other side of the boundary: a witness is asked about alone.
+        order = (k for k in np.argsort(costs, kind="stable") if costs[k] < below[person])
+        witness = next((k for k in order if is_accepted(world, person, accepted[[k]])), None)
+        if witness is None:
             continue
-        costs = priced(world, start[person], own[accepted])
-        best, cost = own[accepted][costs.argmin()], costs.min()
+        best, cost = accepted[witness], costs[witness]
         for method, claim in claims.items():
             if cost < claim[person]:
                 answer = answers[method]
@@ -451,6 +454,11 @@ def refuted(world, answers):
                         f"{start[person].tolist()} → {best.tolist()} costs {cost:.9g}"
                     ),
                 )
+
+
+def is_accepted(world, person, own):
+    """Whether the model says yes to one person, asked about alone, after a change."""
+    return world.setting.predict(tables_after(world, person, own))[0] == world.favorable
 
 
 def differs_alone(world, answer):

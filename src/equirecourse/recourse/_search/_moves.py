@@ -31,7 +31,7 @@ def shrink(hunt: Hunt, rounds: int) -> Mask:
     def path(rows: Index, places: Array) -> Array:
         share = np.broadcast_to(places[:, None], (len(rows), own.shape[1]))
         if hunt.problem.aggregate == "max":
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 share = np.fmin(share * level[rows, None] / parts[rows], 1.0)
         return np.where(hunt.room.ordered, start[rows] + share * (own[rows] - start[rows]), own[rows])
 
@@ -104,7 +104,7 @@ def _level_out(hunt: Hunt, pool: Array, rng: np.random.Generator, attempt: Index
     level = hunt.parts(people, own).max(axis=1) * rng.uniform(0.3, 1.0, size=n)
     taken = rng.random(own.shape) < rng.uniform(0.0, 0.5, size=n)[:, None]
     own = np.where(taken & room.movable[people], pool[rng.integers(len(pool), size=n)], own)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         share = np.fmin(level[:, None] / hunt.parts(people, own), 1.0)
     return hunt.offer(attempt, np.where(room.ordered, start + share * (own - start), own))
 
