@@ -27,6 +27,8 @@ __all__ = ["METHODS", "find_recourse"]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+_KNIFE_EDGE = 1e-14  # a score below which it is nothing but the rounding of a sum
+
 ACCEPTED, FOUND, INFEASIBLE, UNKNOWN = range(len(STATUSES))
 
 METHODS = ("auto", "linear", "trees", "kernel", "search", "milp", "surrogate")
@@ -291,10 +293,7 @@ def _result(
     own, found = answers.own, answers.found.copy()
     who = np.flatnonzero(found)
     # No engine is trusted: what is shown has been through the model and the action set once more.
-    found[who] = problem.accepted(who, own[who])
-    for i in who[~found[who]]:  # on the very boundary, where the length of a table decides how a model rounds: alone
-        found[i] = problem.accepted([i], own[[i]])[0]
-    found[who] &= problem.respected(who, own[who])
+    found[who] = _accepted(problem, who, own[who]) & problem.respected(who, own[who])
     proven = answers.proven & (found | ~answers.found)
     cost = np.where(found, problem.costs(np.arange(len(own)), own), np.inf)
     lower = np.where(proven, cost, np.minimum(answers.lower, cost))
@@ -328,6 +327,21 @@ def _result(
         return _laid_out(X, moved, without)
 
     return Recourse(costs, name, exact, bounds, problem.norm, notes, codes, people)
+
+
+def _accepted(problem: Problem, who: NDArray[np.intp], own: Array) -> Mask:
+    """Who gets a yes after their action, whoever else is asked about.
+
+    On the very boundary the length of a table decides how a model rounds: such people are asked about alone.
+    """
+    yes = problem.accepted(who, own)
+    scores = None
+    if len(who) and hasattr(problem.view.model, "decision_function"):
+        scores = problem.view.scores(problem.after(who, own))
+    unsure = ~yes if scores is None else ~yes | (np.abs(scores) <= _KNIFE_EDGE)
+    for k in np.flatnonzero(unsure):
+        yes[k] = problem.accepted(who[[k]], own[[k]])[0]
+    return yes
 
 
 def _laid_out(X: Any, moved: Any, without: Mask) -> Any:

@@ -324,6 +324,10 @@ class ActionProgram:
         certain : bool
             Whether nothing else was ruled out with the refused action, here as given.
         """
+        return self._rule_out(values), certain
+
+    def _rule_out(self, values: Array) -> bool:
+        """Rule out the whole numbers that the solver chose; False if there are none."""
         wholes = self.program.wholes
         differs = []
         for v in wholes:
@@ -341,7 +345,7 @@ class ActionProgram:
                     )
                     differs.append(switch)
         self.program.at_least(total(differs), 1.0)
-        return bool(wholes), certain
+        return bool(wholes)
 
     def solve(self, deadline: float) -> Outcome:
         """Find the cheapest action that the model accepts.
@@ -371,8 +375,9 @@ class ActionProgram:
                 break
             wholes = tuple(np.round(found.values[self.program.wholes]).astype(int).tolist())
             if wholes in polished_costs:
-                # Tangents at the optimum of these whole numbers are as good as the curve: the rest is the solver's own
-                # tolerance.
+                # Their best is known, but others may lie between it and what the solver's tolerances make of it.
+                if self._rule_out(found.values):
+                    continue
                 lower = max(lower, polished_costs[wholes])
                 break
             own, polished, is_certain = self._exactly(found.values)
@@ -387,7 +392,7 @@ class ActionProgram:
                 certain = certain if is_certain else min(certain, lower)
                 if not possible:
                     break
-            elif not self.curves:
+            elif not self.curves and not self._rule_out(found.values):
                 break
             self._add_tangents(polished)
         lower = min(lower, certain, best_cost)
