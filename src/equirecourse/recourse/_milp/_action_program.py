@@ -35,6 +35,7 @@ _SMALL = 1e-3  # of the cost that was thought typical: the program is then scale
 _GAP = 1e-7  # between the best action and the bound, where costs are not linear
 _SIZE = 1e4  # HiGHS is content with an absolute gap of 1e-6: objectives are scaled to about this size
 _TANGENTS = (0.1, 0.3, 1.0, 3.0, 10.0)  # to begin with, relative to a typical cost
+_FEASIBLE = 1e-8  # by which a row may be missed: the model itself judges afterwards
 _MANY = 4096  # values, from which on they are not listed
 _ROUNDS = 100  # of tangents, or of actions that turn out to be refused
 _MARGINS = (
@@ -374,7 +375,7 @@ class ActionProgram:
             if found.values is None:
                 break
             wholes = tuple(np.round(found.values[self.program.wholes]).astype(int).tolist())
-            if wholes in polished_costs:
+            if wholes in polished_costs and self._bound_of(found.values) >= polished_costs[wholes] * (1.0 - _GAP):
                 # Their best is known, but others may lie between it and what the solver's tolerances make of it.
                 if self._rule_out(found.values):
                     continue
@@ -382,7 +383,8 @@ class ActionProgram:
                 break
             own, polished, is_certain = self._exactly(found.values)
             if own is not None:
-                cost = polished_costs[wholes] = float(self.problem.costs([self.person], own[None, :])[0])
+                cost = float(self.problem.costs([self.person], own[None, :])[0])
+                polished_costs[wholes] = min(cost, polished_costs.get(wholes, np.inf))
                 if cost < best_cost:
                     best, best_cost = own, cost
             if lower >= best_cost * (1.0 - _GAP) or stopped:
@@ -394,9 +396,14 @@ class ActionProgram:
                     break
             elif not self.curves and not self._rule_out(found.values):
                 break
+            self._add_tangents(found.values)
             self._add_tangents(polished)
         lower = min(lower, certain, best_cost)
         return Outcome(best, lower >= best_cost * (1.0 - _GAP), lower, stopped)
+
+    def _bound_of(self, values: Array) -> float:
+        """A bound on the cost of all actions with the whole numbers that the solver chose."""
+        return self._cost_of(self._fixed(values).solve(relaxed=True).bound)
 
     def _cost_of(self, objective: float) -> float:
         return self.scale * float(np.power(max(objective / _SIZE, 0.0), 1.0 / self.power))
@@ -420,12 +427,17 @@ class ActionProgram:
                     return own, values, True
         return None, found, not can_adapt
 
-    def _with_wholes_fixed(self, values: Array, margin: float) -> Array | None:
-        """The best continuous variables for the whole ones as they are, a margin away from the borders of pieces."""
+    def _fixed(self, values: Array) -> Program:
+        """The program with the whole numbers as they are."""
         fixed = self.program.copy()
         for variable in fixed.wholes:
             whole = float(np.round(values[variable]))
             fixed.fix(variable, whole, whole)
+        return fixed
+
+    def _with_wholes_fixed(self, values: Array, margin: float) -> Array | None:
+        """The best continuous variables for the whole ones as they are, a margin away from the borders of pieces."""
+        fixed = self._fixed(values)
         for j, pieces in enumerate(self.pieces):
             if pieces is not None and margin > 0:
                 first, last = pieces.chosen(values)
@@ -468,7 +480,7 @@ class ActionProgram:
         )
         ahead = np.clip(found.x, lows[free], highs[free])
         better = np.square(matrix @ whole(ahead) + constants).sum() <= np.square(matrix @ values + constants).sum()
-        feasible = (ends(ahead) >= -1e-10).all()
+        feasible = (ends(ahead) >= -_FEASIBLE).all()
         return whole(ahead).copy() if better and feasible else values
 
     def variants(self, own: Array) -> Iterator[Array]:
