@@ -203,9 +203,8 @@ else:
         def _term(self, objective: CostObjective, scores: Array, prices: Prices | None) -> Term:
             if not objective.weights.sum() > 0.0:  # nobody counts
                 return Term(0.0, np.zeros(len(scores)))
-            value, gradient, _ = objective.distance(scores, prices)
+            (value, gradient), rejection = objective.terms(scores, prices)
             if self.held_rejection is not None:
-                rejection = objective.rejection(scores)
                 drift = rejection.value - self.held_rejection
                 value += self.hold * drift**2
                 gradient = gradient + 2.0 * self.hold * drift * rejection.gradient

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from equirecourse import ActionSet, find_recourse
 from equirecourse.datasets import load_credit
 from equirecourse.equalizers import EqualRecourseBoosting
+from equirecourse.equalizers._experience import Experience
 from equirecourse.exceptions import SmallGroupWarning
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -107,6 +108,21 @@ def test_with_actions_the_gap_of_what_people_experience_shrinks_on_new_people(na
     assert gaps[0] > 0.15
     assert gaps[1] < 0.5 * gaps[0]
     assert scores[1] > scores[0] - 0.03
+
+
+def test_two_models_are_priced_by_the_same_people_as_far_as_both_reject_them():
+    X, y, group = make_gap()
+    actions = ActionSet.from_frame(X)
+    one, other = (fitted(X, y, group, "lightgbm", kappa=0).set_params(kappa=k) for k in (0.0, 1.0))
+    experience = Experience(X, actions, "l1", "yes", 100, 0)
+    scores = one.decision_function(X)
+    moved = scores + np.where(np.arange(len(y)) % 10 == 0, 5.0, 0.0)  # a tenth is accepted by the other model
+    asked = [
+        (experience.prices(model, some, np.ones(len(y)), group, 0.25).counted > 0) & (some <= 0)
+        for model, some in ((one, scores), (other, moved))
+    ]
+    both_reject = (scores <= 0) & (moved <= 0)
+    assert (asked[0] & asked[1]).sum() >= (asked[0] & both_reject).sum() > 80
 
 
 @both

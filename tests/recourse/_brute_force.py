@@ -165,7 +165,8 @@ def tables_after(world, person, own):
 def around(values):
     """Each number, the float32 it rounds to and the neighbours of that, and one float64 to either side of them all."""
     values = np.asarray(values, dtype=float)
-    single = values.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
     near = [single, np.nextafter(single, np.float32(-np.inf)), np.nextafter(single, np.float32(np.inf))]
     near = np.concatenate([values, *(part.astype(float) for part in near)])
     return np.concatenate([near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)])

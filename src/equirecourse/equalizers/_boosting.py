@@ -24,7 +24,7 @@ from equirecourse._validation import Groups, check_groups, check_labels, favorab
 from equirecourse.actions import NORMS, ActionSet
 from equirecourse.equalizers._experience import Experience
 from equirecourse.equalizers._linear_fit import HOLD
-from equirecourse.equalizers._objective import CostObjective, Prices
+from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import check_people, take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
@@ -37,7 +37,8 @@ Mask = NDArray[np.bool_]
 
 _DEFAULT_TREES = 100  # of both libraries
 _STAGES = 4  # before each of which prices are renewed
-_SOFTNESS = 0.1  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
+_STRONGEST = 3.0  # pull of equality on a person, in units of the most that their label pulls
+_SOFTNESS = STAGES[0]  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
 
 class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
@@ -450,7 +451,11 @@ class _Labelled:
 
 
 class _Objective:
-    """Gradient and curvature of the loss with κ·(D + the drift of the acceptance rate)."""
+    """Gradient of the loss with κ·(D + the drift of the acceptance rate), and the curvature of the loss.
+
+    That of the distance is left out: it is that of moving a whole group at once, and with it in every leaf the trees
+    hardly learn any more. A κ that is too large for such steps shows on held-out people.
+    """
 
     def __init__(self, problem: _Problem, kappa: float, prices: Prices | None, held: float) -> None:
         self.problem, self.kappa, self.prices, self.held = problem, kappa, prices, held
@@ -466,12 +471,10 @@ class _Objective:
         gradient, curvature = weights * (chance - problem.y), weights * chance * (1.0 - chance)
         if self.kappa > 0.0 and problem.costs is not None:
             signed = problem.sign * f
-            distance, rejection = problem.costs.distance(signed, self.prices), problem.costs.rejection(signed)
+            distance, rejection = problem.costs.terms(signed, self.prices)
             drift = rejection.value - self.held
-            pull = distance.gradient + 2.0 * HOLD * drift * rejection.gradient
-            gradient = gradient + self.kappa * len(f) * problem.sign * pull
-            if distance.curvature is not None:  # not where all scores are zero, as before the first tree
-                curvature = curvature + self.kappa * len(f) * distance.curvature
+            pull = self.kappa * len(f) * (distance.gradient + 2.0 * HOLD * drift * rejection.gradient)
+            gradient = gradient + problem.sign * np.clip(pull, -_STRONGEST * weights, _STRONGEST * weights)
         return gradient, np.maximum(curvature, 1e-6)
 
 

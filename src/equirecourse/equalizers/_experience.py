@@ -77,7 +77,9 @@ class Experience:
         rejected = np.flatnonzero(scores <= 0.0)
         asked = rejected
         if len(rejected) > self.max_people:
-            asked = np.sort(np.random.default_rng(self.seed).choice(rejected, self.max_people, replace=False))
+            # The same people as last time, as far as they are still rejected: less noise between two models.
+            turn = np.random.default_rng(self.seed).permutation(len(scores))
+            asked = np.sort(rejected[np.argsort(turn[rejected])[: self.max_people]])
         values, counted = np.ones(len(scores)), np.ones(len(scores))
         counted[rejected] = 0.0
         if len(asked) == 0:

@@ -100,7 +100,7 @@ class LinearObjective:
         ridge = np.append(np.full(len(theta) - 1, self.loss.ridge), self.loss.ridge_of_intercept) / self.total
         value = float(self.loss.weights @ values) / self.total + 0.5 * float(ridge @ theta**2)
         if kappa > 0.0:
-            distance, rejection = costs.distance(scores, prices), costs.rejection(scores)
+            distance, rejection = costs.terms(scores, prices)
             drift = rejection.value - held
             value += kappa * (distance.value + HOLD * drift**2)
             by_score += kappa * (distance.gradient + 2.0 * HOLD * drift * rejection.gradient)

@@ -19,7 +19,7 @@ they are: a few outliers cannot carry the equality, as they carry that of two me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -45,15 +45,10 @@ _FAR = 50.0  # bandwidths beyond which nobody is seen
 
 
 class Term(NamedTuple):
-    """A value, its derivative by each score, and a curvature by each score if there is a use for it.
-
-    The curvature is that of moving a whole group, divided among its people: a step that is right for one person alone
-    would be far too long if everybody takes it.
-    """
+    """A value, and its derivative by each score."""
 
     value: float
     gradient: Array
-    curvature: Array | None = None
 
 
 class Prices(NamedTuple):
@@ -101,9 +96,19 @@ class CostObjective:
     weights: Array
     min_rejected: float = 5.0
     softness: float = STAGES[-1]
+    _known: dict[str, float] = field(default_factory=dict, repr=False, compare=False)  # where medians were last
 
     def distance(self, scores: Array, prices: Prices | None = None) -> Term:
-        """D and its gradient.
+        """D and its gradient; see ``terms``."""
+        return self.terms(scores, prices)[0]
+
+    def rejection(self, scores: Array) -> Term:
+        """The soft share of rejected people, and its gradient."""
+        soft = self._softened(scores)
+        return self._rejection(soft) if soft.tau > 0.0 else Term(0.5, np.zeros(len(scores)))
+
+    def terms(self, scores: Array, prices: Prices | None = None) -> tuple[Term, Term]:
+        """D, and the soft share of rejected people, with their gradients.
 
         Parameters
         ----------
@@ -114,63 +119,76 @@ class CostObjective:
 
         Returns
         -------
-        Term
-            Zero, with a gradient of zero, where less than two groups have enough rejected people.
+        distance, rejection : Term
+            The distance is zero, with a gradient of zero, where less than two groups have enough rejected people.
         """
+        soft = self._softened(scores)
+        nothing = Term(0.0, np.zeros(len(soft.scores)))
+        if not soft.tau > 0.0:
+            return nothing, nothing._replace(value=0.5)
+        known = Prices(np.ones(len(scores)), np.ones(len(scores))) if prices is None else prices
+        return self._distance(soft, known) or nothing, self._rejection(soft)
+
+    def _softened(self, scores: Array) -> _Soft:
         f, m = np.asarray(scores, dtype=np.float64), self.weights / self.weights.sum()
-        typical, by_score = _typical_size(f, m)
+        typical, by_score = _typical_size(f, m, self._known.get("size"))
+        self._known["size"] = typical
         tau = self.softness * typical
-        nothing = Term(0.0, np.zeros(len(f)))
-        if not tau > 0.0:
-            return nothing
-        rho, mass = (np.ones(len(f)), m) if prices is None else (prices.values, m * prices.counted)
-        z = f / tau
-        p, soft = _softened(f, tau)
-        q, c = mass * p, rho * tau * soft
-        s = smoothed_median(c, q)
+        p, missing = _softened(f, tau) if tau > 0.0 else (np.full(len(f), 0.5), np.zeros(len(f)))
+        return _Soft(f, m, tau, self.softness * by_score, p, missing)
+
+    def _distance(self, soft: _Soft, prices: Prices) -> Term | None:
+        f, m, tau, tau_by_score, p, missing = soft
+        rho, mass = prices.values, m * prices.counted
+        q, c = mass * p, rho * tau * missing
+        s = smoothed_median(c, q, self._known.get("cost"))
         if not s > 0.0:
-            return nothing
-        u = c / s
+            return None
+        self._known["cost"] = s
+        u, z = c / s, f / tau
         value, by_q, by_u = 0.0, np.zeros(len(f)), np.zeros(len(f))
-        shares = np.zeros(len(f))
         for groups in self.partitions:
             codes = groups.codes
             used = np.bincount(codes, weights=p * (mass > 0.0), minlength=len(groups)) >= self.min_rejected
             if used.sum() < 2:
                 continue
             value += _distance(u, q, codes, used, by_q, by_u)
-            masses = np.bincount(codes, weights=q, minlength=len(groups))
-            shares += q * np.where(used, 1.0 / np.where(used, masses, 1.0), 0.0)[codes]
         # The median moves along: d(c/s) = dc/s − u ds/s.
         r = expit((1.0 - u) / BANDWIDTH)
         pull = q * r * (1.0 - r) / BANDWIDTH
         moved = float(by_u @ u) / float(pull @ u)
         by_c = (by_u - moved * pull) / s
         by_q += moved * (r - 0.5)
-        by_tau = float((by_q * mass) @ (p * (1.0 - p) * z)) / tau + float(by_c @ (rho * (soft + z * p)))
-        gradient = -by_q * q * (1.0 - p) / tau - by_c * rho * p + by_tau * self.softness * by_score
-        return Term(value, gradient, 2.0 * shares * np.square(rho * p / s))
+        by_tau = float((by_q * mass) @ (p * (1.0 - p) * z)) / tau + float(by_c @ (rho * (missing + z * p)))
+        gradient = -by_q * q * (1.0 - p) / tau - by_c * rho * p + by_tau * tau_by_score
+        return Term(value, gradient)
 
-    def rejection(self, scores: Array) -> Term:
-        """The soft share of rejected people, and its gradient."""
-        f, m = np.asarray(scores, dtype=np.float64), self.weights / self.weights.sum()
-        typical, by_score = _typical_size(f, m)
-        tau = self.softness * typical
-        if not tau > 0.0:
-            return Term(0.5, np.zeros(len(f)))
-        p = expit(-f / tau)
-        slopes = m * p * (1.0 - p)
-        by_tau = float(slopes @ f) / tau**2
-        return Term(float(m @ p), -slopes / tau + by_tau * self.softness * by_score)
+    def _rejection(self, soft: _Soft) -> Term:
+        slopes = soft.weights * soft.rejected * (1.0 - soft.rejected)
+        by_tau = float(slopes @ soft.scores) / soft.tau**2
+        return Term(float(soft.weights @ soft.rejected), -slopes / soft.tau + by_tau * soft.tau_by_score)
 
 
-def smoothed_median(costs: Array, weights: Array) -> float:
+class _Soft(NamedTuple):
+    """Scores, weights, τ and its derivative by each score, and for each person how far they are rejected and lack."""
+
+    scores: Array
+    weights: Array
+    tau: float
+    tau_by_score: Array
+    rejected: Array
+    missing: Array  # in units of τ
+
+
+def smoothed_median(costs: Array, weights: Array, near: float | None = None) -> float:
     """The cost with half of the weight on either side, counted with the bandwidth of the distributions.
 
     Parameters
     ----------
     costs, weights : ndarray of shape (n_people,)
         Costs that are not negative, and weights.
+    near : float, optional
+        Where to begin to look for it; by default at the mean.
 
     Returns
     -------
@@ -180,13 +198,13 @@ def smoothed_median(costs: Array, weights: Array) -> float:
     mass = float(weights.sum())
     if not mass > 0.0 or not costs.max(initial=0.0) > 0.0:
         return 0.0
-    return float(_median(costs, weights, mass, float(weights @ costs) / mass, BANDWIDTH))
+    return float(_median(costs, weights, mass, near or float(weights @ costs) / mass, BANDWIDTH))
 
 
-def _typical_size(scores: Array, shares: Array) -> tuple[float, Array]:
+def _typical_size(scores: Array, shares: Array, near: float | None = None) -> tuple[float, Array]:
     """The smoothed median of the sizes of scores, and its derivative by each score."""
     sizes = np.abs(scores)
-    mean, median = float(shares @ sizes), smoothed_median(sizes, shares)
+    mean, median = float(shares @ sizes), smoothed_median(sizes, shares, near)
     if not median > _TINY * mean:  # most scores are zero
         return mean, shares * np.sign(scores)
     u = sizes / median
@@ -223,9 +241,11 @@ def _median(c, q, mass, s, h):  # type: ignore[no-untyped-def]
             high = s
         else:
             low = s
-        ahead = s - excess / slope if slope > 0.0 else 0.0
-        if not low < ahead < high:
-            ahead = 2.0 * s if high == np.inf else 0.5 * (low + high)
+        way = np.inf if excess < 0.0 else -np.inf
+        ahead = s - excess / slope if slope > 0.0 else way
+        ahead = min(max(ahead, 0.25 * s), 4.0 * s)  # far away the slope is next to nothing
+        if not low <= ahead <= high:
+            ahead = 0.5 * (low + high)
         if abs(ahead - s) <= 1e-12 * s:
             return ahead
         s = ahead
