@@ -166,7 +166,7 @@ def out_of_core(n: int) -> None:
     X, y, group = crowd(n, 10)
     parts = [(X[rows], y[rows], group[rows]) for rows in np.array_split(np.arange(n), 20)]
     learner = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
-    apart, together = PartitionedEqualRecourse(), EqualRecourseLinear(learner, objective="paper")
+    apart, together = PartitionedEqualRecourse(), EqualRecourseLinear(learner)
     times = seconds(
         {
             "partitions": lambda: apart.fit_partitions(parts),

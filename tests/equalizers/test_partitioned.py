@@ -29,20 +29,18 @@ def parts_of(X, y, group, n_parts=4):
 @pytest.mark.parametrize(
     ("n_groups", "seed", "favorable"), [(2, 0, None), (2, 1, "no"), (2, 4, "yes"), (3, 2, None), (3, 3, "no")]
 )
-@pytest.mark.parametrize("C", [0.01, 1.0])
-@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.ConvergenceWarning")
-def test_it_is_the_model_in_memory(n_groups, seed, favorable, C):
+@pytest.mark.parametrize(("C", "kappa"), [(0.01, 3.0), (1.0, 3.0), (1.0, 30.0)])
+def test_it_is_the_model_in_memory(n_groups, seed, favorable, C, kappa):
     X, y, group = people(n_groups=n_groups, seed=seed)
-    found = PartitionedEqualRecourse(C=C, favorable_label=favorable).fit_partitions(parts_of(X, y, group))
-    learner = LogisticRegression(C=C, **EXACT)
-    expected = EqualRecourseLinear(learner, objective="paper", favorable_label=favorable).fit(
-        X, y, sensitive_features=group
-    )
+    settings = {"kappa": kappa, "favorable_label": favorable}
+    found = PartitionedEqualRecourse(C=C, **settings).fit_partitions(parts_of(X, y, group))
+    expected = EqualRecourseLinear(LogisticRegression(C=C, **EXACT), **settings).fit(X, y, sensitive_features=group)
     np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-6)
     np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-6)
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-6)
     assert (found.predict(X) == expected.predict(X)).all()
     assert found.converged_ == expected.converged_
+    assert found.rounds_["kind"].tolist() == ["plain", "distribution"]
     for column in ("kind", "changed", "chosen"):
         assert found.rounds_[column].tolist() == expected.rounds_[column].tolist()
     for column in ("gap", "mean_distance", "relative_gap", "accuracy", "acceptance"):
@@ -73,7 +71,7 @@ def test_tables_by_the_names_of_their_columns_in_a_list_a_function_and_files(tmp
     for model in found:
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-8)
         assert model.feature_names_in_.tolist() == ["p", "q", "r", "s"]
-    fewer = PartitionedEqualRecourse(max_rounds=0).fit_partitions(tables, features=["p", "q"], **names)
+    fewer = PartitionedEqualRecourse(kappa=0).fit_partitions(tables, features=["p", "q"], **names)
     assert fewer.coef_.shape == (1, 2)
 
 
@@ -120,14 +118,15 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence():
         PartitionedEqualRecourse(min_rejected=190).fit_partitions(parts)
 
 
-def test_small_groups_and_rounds_without_an_end_are_named():
+def test_small_groups_are_named_and_without_kappa_it_is_logistic_regression():
     X, y, group = people()
     group[:4] = "z"
     with pytest.warns(SmallGroupWarning, match="group 'z' has . rejected people"):
-        PartitionedEqualRecourse(balance_tol=0.1, max_rounds=4).fit(X, y, sensitive_features=group)
+        PartitionedEqualRecourse().fit(X, y, sensitive_features=group)
     X, y, group = people()
-    with pytest.warns(ConvergenceWarning, match="did not end by themselves"):
-        PartitionedEqualRecourse(max_rounds=1, balance_tol=0).fit(X, y, sensitive_features=group)
-    plain = PartitionedEqualRecourse(max_rounds=0).fit(X, y, sensitive_features=group)
+    plain = PartitionedEqualRecourse(kappa=0).fit(X, y, sensitive_features=group)
     reference = LogisticRegression(**EXACT).fit(X, y)
     np.testing.assert_allclose(plain.coef_, reference.coef_, atol=1e-7)
+    assert plain.n_people_ == len(y)
+    with pytest.warns(ConvergenceWarning, match="stopped after max_iter=1 steps"):
+        PartitionedEqualRecourse(kappa=0, max_iter=1).fit(X, y, sensitive_features=group)

@@ -476,10 +476,7 @@ class _LinearProblem:
         return False
 
     def part(self, rows: NDArray[np.intp], weight: float) -> _LinearProblem | None:
-        """The same problem for some of the people, each counted ``weight`` times, where that saves exact solves.
-
-        A logistic regression has none: it is to be the model that ``PartitionedEqualRecourse`` finds.
-        """
+        """The same problem for some of the people, each counted ``weight`` times, where that saves exact solves."""
         if self.exact is None:
             return None
         return _LinearProblem(self.model, self.data.part(rows, weight))

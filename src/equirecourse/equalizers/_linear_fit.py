@@ -39,7 +39,7 @@ class LinearObjective:
 
     Parameters
     ----------
-    X : {ndarray, sparse matrix} of shape (n_people, n_features)
+    X : {ndarray, sparse matrix, PartitionedFeatures} of shape (n_people, n_features)
         People.
     y : ndarray of shape (n_people,)
         1 for a favourable label, −1 for the other.
@@ -69,16 +69,13 @@ class LinearObjective:
         curved = curved + 1e-3 * (float(curved.mean()) or 1.0)
         p = self.X.shape[1]
         ridge = np.append(np.full(p, self.loss.ridge), self.loss.ridge_of_intercept)
-        if p > _MANY_FEATURES:
+        if p > _MANY_FEATURES and not hasattr(self.X, "gram"):
             squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
             diagonal = np.append(np.asarray(curved @ squares).ravel(), curved.sum()) + ridge
             scale = 1.0 / np.sqrt(diagonal / self.total + 1e-12)
             return lambda z: scale * z, lambda gradient: scale * gradient
-        weighted = self.X.multiply(curved[:, None]).tocsr() if sparse.issparse(self.X) else self.X * curved[:, None]
-        inner = self.X.T @ weighted
-        inner = inner.toarray() if sparse.issparse(inner) else inner
-        # Without an intercept nothing may move it, not even along with the others.
-        border = np.asarray(weighted.sum(axis=0)).ravel() * float(self.loss.has_intercept)
+        inner, border = _gram(self.X, curved)
+        border = border * float(self.loss.has_intercept)  # without one nothing may move it, not even with the others
         hessian = np.block([[inner, border[:, None]], [border[None, :], np.array([[curved.sum()]])]])
         hessian = (hessian + np.diag(ridge)) / self.total
         # Columns that say the same twice leave a direction without curvature.
@@ -152,3 +149,13 @@ class LinearObjective:
         scores = self._scores(theta)
         distance = self.costs.distance(scores, prices).value
         return Solution(theta[:-1], float(theta[-1]), scores, distance, n_iter, converged)
+
+
+def _gram(X: Any, weights: Array) -> tuple[Array, Array]:
+    """Products of the features with each other, and their sums, with a weight for each person."""
+    if hasattr(X, "gram"):  # people who are never in memory together
+        inner, sums = X.gram(weights)
+        return inner, sums
+    weighted = X.multiply(weights[:, None]).tocsr() if sparse.issparse(X) else X * weights[:, None]
+    inner = X.T @ weighted
+    return inner.toarray() if sparse.issparse(inner) else inner, np.asarray(weighted.sum(axis=0)).ravel()

@@ -14,14 +14,15 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
 
-__all__ = ["LinearLoss", "read_loss"]
+__all__ = ["LinearLoss", "logistic", "read_loss"]
 
 Array = NDArray[np.float64]
 
 _ROUNDED = 0.1  # of the margin, over which the corner of the hinge is rounded off
 
 
-def _logistic(margins: Array) -> tuple[Array, Array, Array]:
+def logistic(margins: Array) -> tuple[Array, Array, Array]:
+    """Values, slopes and curvatures of the logistic loss."""
     chance = expit(-margins)
     return np.logaddexp(0.0, -margins), -chance, chance * (1.0 - chance)
 
@@ -95,7 +96,7 @@ def read_loss(learner: Any, y: NDArray[Any], sample_weight: Array) -> LinearLoss
             return None
         ridge = 0.0 if penalty is None else 1.0 / given["C"]
         at_intercept = ridge / given["intercept_scaling"] ** 2 if given["solver"] == "liblinear" else 0.0
-        return LinearLoss(_logistic, ridge, at_intercept, intercept, weights)
+        return LinearLoss(logistic, ridge, at_intercept, intercept, weights)
     if type(learner) is LinearSVC and given["penalty"] == "l2":
         loss = _hinge if given["loss"] == "hinge" else _squared_hinge
         ridge = 1.0 / given["C"]
@@ -103,7 +104,7 @@ def read_loss(learner: Any, y: NDArray[Any], sample_weight: Array) -> LinearLoss
     if type(learner) is RidgeClassifier and not given["positive"]:
         return LinearLoss(_squared, 2.0 * given["alpha"], 0.0, intercept, weights)
     if type(learner) is SGDClassifier and given["penalty"] in ("l2", None):
-        losses = {"log_loss": _logistic, "hinge": _hinge, "squared_hinge": _squared_hinge, "squared_error": _squared}
+        losses = {"log_loss": logistic, "hinge": _hinge, "squared_hinge": _squared_hinge, "squared_error": _squared}
         of = losses.get(given["loss"])
         # Its ridge is relative to the loss per person, whatever they weigh; half of a squared error.
         ridge = given["alpha"] * len(weights) if given["penalty"] == "l2" else 0.0

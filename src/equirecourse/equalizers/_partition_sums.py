@@ -1,12 +1,11 @@
-"""What one partition of the data adds to a fit: small sums, whatever the number of its people.
+"""What one partition of the data adds to a fit: sums over its people, or a number for each of them.
 
-Each function takes a partition and returns a frozen record; records of all partitions are added up. So partitions may
-be read one after the other, by several processes, or where they live (joblib's Dask backend).
+Each function takes a partition. So partitions may be read one after the other, by several processes, or where they live
+(joblib's Dask backend).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,22 @@ from scipy.special import expit, log_expit
 
 from equirecourse._validation import as_frame, check_finite, check_groups
 
-__all__ = ["Census", "Columns", "Curvature", "Model", "Standing", "census", "curvature", "open_partitions", "standing"]
+__all__ = [
+    "Census",
+    "Columns",
+    "Curvature",
+    "Model",
+    "census",
+    "curvature",
+    "members",
+    "open_partitions",
+    "products",
+    "weighted_squares",
+    "weighted_sum",
+]
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -63,28 +75,6 @@ class Curvature:
 
     def __add__(self, other: Curvature) -> Curvature:
         return Curvature(self.loss + other.loss, self.slope + other.slope, self.hessian + other.hessian)
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Whom a model rejects: numbers and sums of features by group, and how that differs from another model."""
-
-    rejected: NDArray[np.int64]
-    sums: Array  # n_groups × n_features
-    right: int
-    changed: int
-    people: int
-    digest: bytes
-
-    def __add__(self, other: Standing) -> Standing:
-        return Standing(
-            self.rejected + other.rejected,
-            self.sums + other.sums,
-            self.right + other.right,
-            self.changed + other.changed,
-            self.people + other.people,
-            hashlib.sha256(self.digest + other.digest).digest(),
-        )
 
 
 def open_partitions(partitions: Any) -> Callable[[], Iterator[Any]]:
@@ -165,36 +155,25 @@ def curvature(part: Any, columns: Columns, model: Model, upper: Any) -> Curvatur
     return Curvature(-float(log_expit(margin).sum()), np.append(pull @ values, pull.sum()), hessian)
 
 
-def standing(
-    part: Any,
-    columns: Columns,
-    model: Model,
-    last: Model | None,
-    upper: Any,
-    favorable_is_upper: bool,
-    labels: tuple[Hashable, ...],
-) -> Standing:
-    """Whom a model rejects among a partition's people."""
-    X, y, members = _arrays(part, columns)
-    values = _numbers(X)
-    groups = check_groups(members, len(values))
+def members(part: Any, columns: Columns, upper: Any, labels: tuple[Hashable, ...]) -> tuple[Mask, NDArray[np.int32]]:
+    """Who has the label ``upper``, and the group of each person by its place among ``labels``."""
+    X, y, given = _arrays(part, columns)
+    groups = check_groups(given, len(X))
     place = {label: k for k, label in enumerate(labels)}
-    codes = np.array([place[label] for label in groups.labels], dtype=np.intp)[groups.codes]
+    return np.asarray(y == upper), np.array([place[label] for label in groups.labels], dtype=np.int32)[groups.codes]
 
-    def rejects(one: Model) -> NDArray[np.bool_]:
-        predicted_upper = values @ one.coef + one.intercept > 0
-        return np.asarray(~predicted_upper if favorable_is_upper else predicted_upper)
 
-    rejected = rejects(model)
-    sums = np.zeros((len(labels), values.shape[1]))
-    for k in range(len(labels)):
-        sums[k] = values[rejected & (codes == k)].sum(axis=0)
-    wanted = (y == upper) if favorable_is_upper else (y != upper)
-    return Standing(
-        rejected=np.bincount(codes[rejected], minlength=len(labels)),
-        sums=sums,
-        right=int((~rejected == wanted).sum()),
-        changed=0 if last is None else int((rejected != rejects(last)).sum()),
-        people=len(values),
-        digest=hashlib.sha256(np.packbits(rejected).tobytes()).digest(),
-    )
+def products(part: Any, columns: Columns, coef: Array) -> Array:
+    """The features times coefficients, for each person."""
+    return _numbers(_arrays(part, columns)[0]) @ coef
+
+
+def weighted_sum(part: Any, columns: Columns, weights: Array) -> Array:
+    """The features, added up with a weight for each person."""
+    return weights @ _numbers(_arrays(part, columns)[0])
+
+
+def weighted_squares(part: Any, columns: Columns, weights: Array) -> tuple[Array, Array]:
+    """Products of features with each other, and the features, added up with a weight for each person."""
+    values = _numbers(_arrays(part, columns)[0])
+    return (values * weights[:, None]).T @ values, weights @ values
