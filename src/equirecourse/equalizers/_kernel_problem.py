@@ -17,6 +17,8 @@ from equirecourse.equalizers._approximation import FourierMap, NystroemMap
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._deflated import InteriorPointDual, LibsvmDual, LinearGram
 from equirecourse.equalizers._head_start import LinearScore
+from equirecourse.equalizers._linear_fit import FeatureFit
+from equirecourse.equalizers._losses import LinearLoss, hinge
 from equirecourse.equalizers._memory import available_bytes
 from equirecourse.equalizers._polynomial import MonomialDual, monomials, monomials_are_worth_it
 from equirecourse.equalizers._problem import FitData
@@ -116,6 +118,22 @@ class KernelProblem:
         self._latest: tuple[Contrasts, Balance] | None = None
         self._equal: dict[bytes, KernelFit] = {}
 
+    experience = None  # costs are distances in the space of the features
+
+    @property
+    def loss(self) -> LinearLoss:
+        """What the plain model minimises, where its features are at hand."""
+        return LinearLoss(hinge, 1.0 / self.model.C, 0.0, True, self.data.sample_weight)
+
+    def in_features(self, fit: KernelFit) -> FeatureFit:
+        """A fit without contrasts, by the weights of the features."""
+        coef = np.asarray(fit.solution.beta @ self.data.X).ravel()
+        return FeatureFit.of_favorable(coef, fit.solution.intercept, fit.scores, self.data.sign)
+
+    def moved(self, _: FeatureFit, coef: Array, intercept: float, scores: Array) -> FeatureFit:
+        """A fit with other weights; they and the scores are those of the favourable label."""
+        return FeatureFit.of_favorable(coef, intercept, scores, self.data.sign)
+
     def _choose_solver(self) -> str:
         model, (n, n_features) = self.model, self.data.X.shape
         if model.solver == "ipm" and not self.linear:
@@ -124,7 +142,7 @@ class KernelProblem:
             return model.solver
         if not self.linear or (model.normalize == "group" and self.data.partitions):
             return "monomials" if self._takes_monomials() else "smo"
-        if n_features <= _FEW_FEATURES or model.approximation is not None:
+        if n_features <= _FEW_FEATURES or self.feature_map is not None:
             return "ipm"
         # Without the kernel matrix, which the pair steps need; but it cannot take λ‖u‖ in one go.
         one_solve = np.isinf(model.recourse_penalty) and model.difference_bound is None
@@ -133,12 +151,7 @@ class KernelProblem:
     def _takes_monomials(self) -> bool:
         """Whether the kernel is a polynomial one with so few monomials that they serve the plain model better."""
         model, X = self.model, self.data.X
-        if (
-            model.kernel != "poly"
-            or model.approximation is not None
-            or sparse.issparse(X)
-            or model.normalize == "group"
-        ):
+        if model.kernel != "poly" or self.feature_map is not None or sparse.issparse(X) or model.normalize == "group":
             return False
         inner_product = self.gamma > 0 and model.coef0 >= 0 and model.degree >= 1
         return inner_product and monomials_are_worth_it(X.shape, model.degree, model.coef0, float(self.C.sum()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from equirecourse.equalizers._losses import LinearLoss
 from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
 
-__all__ = ["LinearObjective", "Solution"]
+__all__ = ["FeatureFit", "LinearObjective", "Solution"]
 
 Array = NDArray[np.float64]
 
@@ -32,6 +32,28 @@ class Solution:
     distance: float
     n_iter: int
     converged: bool
+
+
+@dataclass(frozen=True)
+class FeatureFit:
+    """A linear score, with what the rounds ask of a fit."""
+
+    coef: Array
+    intercept: float
+    scores: Array  # above zero for the favourable label
+    norm: float
+    differences: Array = field(default_factory=lambda: np.empty(0))
+    stiffness: float = 0.0
+
+    @classmethod
+    def of_favorable(cls, coef: Array, intercept: float, scores: Array, sign: float) -> FeatureFit:
+        """From the coefficients of the favourable label, which ``sign`` makes those of the second label."""
+        return cls(sign * coef, sign * intercept, scores, float(np.linalg.norm(coef)))
+
+    @property
+    def balance_scores(self) -> Array:
+        """The scores that are compared."""
+        return self.scores
 
 
 class LinearObjective:

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
 
-__all__ = ["LinearLoss", "logistic", "read_loss"]
+__all__ = ["LinearLoss", "hinge", "logistic", "read_loss"]
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,8 @@ def logistic(margins: Array) -> tuple[Array, Array, Array]:
     return np.logaddexp(0.0, -margins), -chance, chance * (1.0 - chance)
 
 
-def _hinge(margins: Array) -> tuple[Array, Array, Array]:
+def hinge(margins: Array) -> tuple[Array, Array, Array]:
+    """Values, slopes and curvatures of the hinge loss, its corner rounded off."""
     lacking = np.maximum(1.0 - margins, 0.0)
     near = lacking < _ROUNDED
     values: Array = np.where(near, 0.5 * lacking**2 / _ROUNDED, lacking - 0.5 * _ROUNDED)
@@ -98,13 +99,13 @@ def read_loss(learner: Any, y: NDArray[Any], sample_weight: Array) -> LinearLoss
         at_intercept = ridge / given["intercept_scaling"] ** 2 if given["solver"] == "liblinear" else 0.0
         return LinearLoss(logistic, ridge, at_intercept, intercept, weights)
     if type(learner) is LinearSVC and given["penalty"] == "l2":
-        loss = _hinge if given["loss"] == "hinge" else _squared_hinge
+        loss = hinge if given["loss"] == "hinge" else _squared_hinge
         ridge = 1.0 / given["C"]
         return LinearLoss(loss, ridge, ridge / given["intercept_scaling"] ** 2, intercept, weights)
     if type(learner) is RidgeClassifier and not given["positive"]:
         return LinearLoss(_squared, 2.0 * given["alpha"], 0.0, intercept, weights)
     if type(learner) is SGDClassifier and given["penalty"] in ("l2", None):
-        losses = {"log_loss": logistic, "hinge": _hinge, "squared_hinge": _squared_hinge, "squared_error": _squared}
+        losses = {"log_loss": logistic, "hinge": hinge, "squared_hinge": _squared_hinge, "squared_error": _squared}
         of = losses.get(given["loss"])
         # Its ridge is relative to the loss per person, whatever they weigh; half of a squared error.
         ridge = given["alpha"] * len(weights) if given["penalty"] == "l2" else 0.0

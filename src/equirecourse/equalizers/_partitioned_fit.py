@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from equirecourse._validation import Groups, check_labels, favorable_index
+from equirecourse.equalizers._linear_fit import FeatureFit
 from equirecourse.equalizers._losses import LinearLoss, logistic
 from equirecourse.equalizers._partition_sums import (
     Census,
@@ -97,23 +98,6 @@ class _Transposed:
         return np.asarray(np.sum(list(self.features.read(weighted_sum, each=weights)), axis=0))
 
 
-@dataclass(frozen=True)
-class PartitionedModel:
-    """A score over the partitions, with what the rounds ask of a fit."""
-
-    coef: Array
-    intercept: float
-    scores: Array  # above zero for the favourable label
-    norm: float
-    differences: Array = field(default_factory=lambda: np.empty(0))
-    stiffness: float = 0.0
-
-    @property
-    def balance_scores(self) -> Array:
-        """The scores that are compared."""
-        return self.scores
-
-
 class PartitionedProblem:
     """The people of all partitions, of whom a few numbers each are kept, and fits of them."""
 
@@ -172,7 +156,7 @@ class PartitionedProblem:
             data.partitions, data.y, data.sample_weight, "rejected", self.model.min_rejected, 1, 1, data.sign > 0
         )
 
-    def plain(self) -> PartitionedModel:
+    def plain(self) -> FeatureFit:
         """Logistic regression by Newton's method, one reading a step."""
         d, C = self.known.n_features, self.model.C
         ridge = np.append(np.ones(d), 0.0)
@@ -199,9 +183,8 @@ class PartitionedProblem:
                 stacklevel=4,
             )
         scores = self.data.sign * (self.features @ at[:d] + at[d])
-        return PartitionedModel(at[:d], float(at[d]), scores, float(np.linalg.norm(at[:d])))
+        return FeatureFit(at[:d], float(at[d]), scores, float(np.linalg.norm(at[:d])))
 
-    def moved(self, _: Any, coef: Array, intercept: float, scores: Array) -> PartitionedModel:
+    def moved(self, _: Any, coef: Array, intercept: float, scores: Array) -> FeatureFit:
         """A fit with other coefficients; they and the scores are those of the favourable label."""
-        sign = self.data.sign
-        return PartitionedModel(sign * coef, sign * intercept, scores, float(np.linalg.norm(coef)))
+        return FeatureFit.of_favorable(coef, intercept, scores, self.data.sign)

@@ -18,10 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_feature_costs
 from equirecourse.equalizers._approximation import FourierMap, NystroemMap, fit_fourier, fit_nystroem
-from equirecourse.equalizers._base import EqualRecourseEstimator
+from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
+from equirecourse.equalizers._contrasts import Contrasts
+from equirecourse.equalizers._distribution import KAPPAS, minimise_distance
 from equirecourse.equalizers._kernel_problem import KernelFit, KernelProblem
+from equirecourse.equalizers._linear_fit import FeatureFit
 from equirecourse.equalizers._polynomial import polynomial_kernel
 from equirecourse.equalizers._problem import FitData
+from equirecourse.equalizers._rounds import Rounds
 from equirecourse.exceptions import ConvergenceWarning
 from equirecourse.solvers import KERNELS, kernel_sums
 
@@ -60,6 +64,10 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         Independent term of "poly" and "sigmoid".
     recourse_penalty : float, default=inf
         λ, the price of a unit of difference. 0 is the ordinary SVM, ``inf`` demands equality.
+    kappa : float or None, default=None
+        Instead of λ: κ times the distance between the groups' *distributions* of distance is added to the (smoothed)
+        hinge loss, as in :class:`EqualRecourseLinear`; in units of the mean loss. A kernel that is not linear is then
+        approximated, by "nystroem" unless ``approximation`` says otherwise.
     penalty : {"absolute", "squared"}, default="absolute"
         Shape of the penalty: the paper's λ‖u‖, or ½λ‖u‖², which never reaches zero and changes smoothly with λ.
     difference_bound : float or None, default=None
@@ -184,6 +192,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
+        "kappa": [Interval(Real, 0.0, None, closed="left"), None],
         "feature_costs": ["array-like", None],
         "solver": [StrOptions({"auto", "smo", "ipm", "libsvm", "qp"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
@@ -202,6 +211,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         gamma: str | float = "scale",
         coef0: float = 1.0,
         recourse_penalty: float = np.inf,
+        kappa: float | None = None,
         penalty: str = "absolute",
         difference_bound: float | None = None,
         feature_costs: Any = None,
@@ -228,6 +238,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         self.gamma = gamma
         self.coef0 = coef0
         self.recourse_penalty = recourse_penalty
+        self.kappa = kappa
         self.penalty = penalty
         self.difference_bound = difference_bound
         self.feature_costs = feature_costs
@@ -248,6 +259,56 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         self.n_components = n_components
         self.random_state = random_state
 
+    @property
+    def _strength(self) -> str:
+        return "recourse_penalty" if self.kappa is None else "kappa"
+
+    @property
+    def _map(self) -> str | None:
+        """The approximation that takes the place of the kernel, None for none."""
+        needs_features = self.kappa is not None and self.kernel != "linear"
+        return "nystroem" if self.approximation is None and needs_features else self.approximation
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.kappa is None:
+            return
+        if self.difference_bound is not None or not np.isinf(self.recourse_penalty) or self.feature_costs is not None:
+            raise ValueError(
+                "recourse_penalty, difference_bound and feature_costs belong to the paper's method, whose place kappa "
+                "takes; set one or the other."
+            )
+        if self.kernel == "precomputed":
+            raise ValueError("kappa needs the features of people, and kernel='precomputed' has none; name the kernel.")
+
+    def penalty_path(
+        self, X: Any, y: Any, *, sensitive_features: Any, shares: Any = DEFAULT_SHARES, sample_weight: Any = None
+    ) -> Array:
+        """Strengths worth comparing: values of κ, or of the paper's squared penalty.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in ``fit``.
+        shares : array-like of float
+            Of the plain model's difference that squared penalties are to leave.
+
+        Returns
+        -------
+        ndarray
+            Values of ``kappa``, or of ``recourse_penalty``.
+        """
+        if self.kappa is not None:
+            return np.array(KAPPAS)
+        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        return super().penalty_path(X, y, shares=shares, **given)
+
+    def _run_rounds(self, problem: Any, fit_contrasts: Callable[[Contrasts | None], Any]) -> Rounds:
+        if self.kappa is None:
+            return super()._run_rounds(problem, fit_contrasts)
+        plain = problem.in_features(fit_contrasts(None))
+        return minimise_distance(self, problem, plain, self._setting(problem.data))
+
     def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> KernelProblem:
         self._check_parameters()
         X, y = self._check_training(X, y)
@@ -264,7 +325,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         if costs is not None:
             scaled = data.X.multiply(costs).tocsr() if sparse.issparse(data.X) else data.X * costs
         kernel = partial(self._kernel_between, gamma=gamma)
-        if self.approximation is None:
+        if self._map is None:
             return KernelProblem(self, data, kernel, gamma, scaled, linear=self.kernel == "linear")
         feature_map = self._fit_map(data.X, kernel, gamma)
         features = data.replace(X=feature_map.transform(data.X))
@@ -278,7 +339,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
                 f"kernel={self.kernel!r} does not need or already has; leave approximation at None."
             )
         random = check_random_state(self.random_state)
-        if self.approximation == "nystroem":
+        if self._map == "nystroem":
             return fit_nystroem(X, kernel, self.n_components, random)
         if self.kernel != "rbf":
             raise ValueError(
@@ -320,7 +381,27 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         gram = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(gram.toarray() if sparse.issparse(gram) else gram)
 
-    def _store(self, problem: KernelProblem, fit: KernelFit) -> None:
+    def _store(self, problem: KernelProblem, fit: KernelFit | FeatureFit) -> None:
+        for name in ("support_", "support_vectors_", "dual_coef_", "coef_", "_sampler", "_feature_coef"):
+            self.__dict__.pop(name, None)  # of a fit before this one, with other parameters
+        self._gamma, self.weight_norm_ = problem.gamma, fit.norm
+        if isinstance(fit, FeatureFit):
+            self._store_features(problem, fit)
+        else:
+            self._store_dual(problem, fit)
+
+    def _store_features(self, problem: KernelProblem, fit: FeatureFit) -> None:
+        """Keep a model that is known by the weights of its features; there is no dual solution."""
+        if self.kernel == "linear":
+            self.coef_ = fit.coef[None, :]
+        else:
+            self._store_approximate(problem, fit.coef)
+        self.intercept_ = np.array([fit.intercept])
+        self.multiplier_ = np.empty(0)
+        self.objective_ = self.dual_gap_ = float("nan")
+        self.n_iter_ = 1
+
+    def _store_dual(self, problem: KernelProblem, fit: KernelFit) -> None:
         data, sign = problem.data, problem.data.sign
         beta, at_balance = sign * fit.solution.beta, np.zeros(len(data.y))
         if fit.contrasts is not None:
@@ -336,9 +417,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             dual_coef = np.concatenate([beta[own], at_balance[moved]])
             stack = sparse.vstack if sparse.issparse(data.X) else np.vstack
             points = stack([data.X[own], problem.scaled[moved]])
-        for name in ("support_", "support_vectors_", "dual_coef_", "coef_", "_sampler", "_feature_coef"):
-            self.__dict__.pop(name, None)  # of a fit before this one, with other parameters
-        if self.approximation is None:
+        if problem.feature_map is None:
             self.support_ = data.rows[support]
             self.support_vectors_ = points if self.kernel != "precomputed" else np.empty((0, 0))
             if sparse.issparse(points):
@@ -347,14 +426,12 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         else:
             self._store_approximate(problem, np.asarray(dual_coef @ points))
         self.intercept_ = np.array([sign * fit.solution.intercept])
-        self.weight_norm_ = fit.norm
         self.multiplier_ = fit.solution.multiplier
         self.objective_ = problem.objective(fit)
         gap = self.objective_ - problem.dual_objective(fit)
         self.dual_gap_ = max(gap, 0.0) / self.objective_ if self.objective_ > 0 else 0.0
         self.n_iter_ = max(fit.solution.n_iter, 1)
-        self._gamma = problem.gamma
-        if self.kernel == "linear" and self.approximation is None:
+        if self.kernel == "linear":
             coef = dual_coef @ points
             self.coef_ = np.asarray(coef.toarray() if sparse.issparse(coef) else coef).reshape(1, -1)
         violation, steps = fit.solution.violation, fit.solution.n_iter
@@ -405,7 +482,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         return np.asarray(self._sums_over_support(X) + self.intercept_[0])
 
     def _is_fitted_to_features(self) -> bool:
-        return self.approximation is None  # else to the features of the approximate kernel
+        return self._map is None  # else to the features of the approximate kernel
 
     def _sums_over_support(self, X: Any) -> Array:
         """The kernel expansion, some people at a time: the matrix of all of them need not fit into memory."""
