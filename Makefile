@@ -12,6 +12,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST := $(ONE_THREAD) $(TEST_BIN)/python -m pytest -n 2 --dist worksteal
 # Folders too: theirs is the time stamp that changes when a file is deleted.
 SOURCES := $(shell find src -name __pycache__ -prune -o -print)
+# The tests start a hundred processes: without the bytecode of what they import, each would compile it all again.
+unexport PYTHONDONTWRITEBYTECODE
 # Give Me Some Credit and ProPublica may not be redistributed: tests read them from here, or skip.
 export EQUIRECOURSE_DATA ?= $(wildcard ../shared/data)
 

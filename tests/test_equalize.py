@@ -116,8 +116,8 @@ def test_boosted_trees_and_the_paper_s_method_go_the_same_way():
 
 def test_of_the_boosters_that_the_folds_recommend_the_very_models_are_compared():
     lightgbm = pytest.importorskip("lightgbm")
-    X, y, sex = make_people(4000)
-    booster = lightgbm.LGBMClassifier(n_estimators=40, max_depth=3, n_jobs=1, verbose=-1)
+    X, y, sex = make_people(2500)
+    booster = lightgbm.LGBMClassifier(n_estimators=30, max_depth=3, n_jobs=1, verbose=-1)
     equal = equalize(
         booster, X, y, sensitive_features=sex, favorable_label="granted", kappas=[0.3, 1.0], cv=2, budget=0.03, **FEW
     )

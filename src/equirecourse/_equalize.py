@@ -209,7 +209,7 @@ def equalize(
         gaps = [work.judge(model, training)["transport_gap"] for model in fitted] if len(fitted) > 1 else [0.0]
         chosen, fair = in_question[int(np.argmin(gaps))], fitted[int(np.argmin(gaps))]
         if chosen:
-            reason = _why(frontier.table, chosen, budget)
+            reason = _why(frontier.table, chosen, chosen == rows_in_question[0], budget)
         # Where nothing was chosen, the placebo still shows what the method does to groups that mean nothing.
         fake_kappa = path[chosen] if chosen else path[-1]
         (fake,) = work.fit_path([fake_kappa], training, features.iloc[training[shuffled]])
@@ -330,7 +330,10 @@ class _Work:
                 costs=costs, rejected=rejected, measured=measured, sensitive_features=self.codes[rows],
                 n_boot=200, n_permutations=200, random_state=self.seed,
             )  # fmt: skip
-        transport = transport_gap(costs[asked], sensitive_features=self.codes[rows][asked], random_state=self.seed)
+        gap = floor = float("nan")
+        if len(asked):
+            transport = transport_gap(costs[asked], sensitive_features=self.codes[rows][asked], random_state=self.seed)
+            gap, floor = transport.gap, transport.noise_floor
         known = asked[np.isfinite(costs[asked])]
         return {
             "gap": frame.gap,
@@ -338,8 +341,8 @@ class _Work:
             "gap_high": frame.interval.high,
             "noise_floor": frame.noise_floor,
             "relative_gap": frame.relative_gap,
-            "transport_gap": transport.gap,
-            "transport_floor": transport.noise_floor,
+            "transport_gap": gap,
+            "transport_floor": floor,
             "mean_cost": float(costs[known].mean()) if len(known) else float("nan"),
             "without_recourse": float(np.isinf(costs[asked]).mean()) if len(asked) else float("nan"),
             "accuracy": float((predicted == self.y[rows]).mean()),
@@ -378,12 +381,12 @@ def _pick(table: pd.DataFrame, folds: list[list[dict[str, float]]], budget: floa
     return [0], f"The plain model was kept: nothing {_within(budget)} has a smaller gap on held-out folds."
 
 
-def _why(table: pd.DataFrame, chosen: int, budget: float) -> str:
+def _why(table: pd.DataFrame, chosen: int, is_first: bool, budget: float) -> str:
     before, after = table.iloc[0], table.iloc[chosen]
-    best = "the smallest" if after["transport_gap"] <= table["transport_gap"].min() else "a smaller"
     return (
-        f"κ = {after['kappa']:g} has {best} transport gap {_within(budget)}: {before['transport_gap']:.3f} → "
-        f"{after['transport_gap']:.3f} (chance alone {after['transport_floor']:.3f}) on held-out folds."
+        f"κ = {after['kappa']:g} has {'the smallest' if is_first else 'a smaller'} transport gap {_within(budget)}: "
+        f"{before['transport_gap']:.3f} → {after['transport_gap']:.3f} (chance alone {after['transport_floor']:.3f}) "
+        "on held-out folds."
     )
 
 

@@ -23,7 +23,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index, split_features
 from equirecourse.actions import NORMS, ActionSet
 from equirecourse.equalizers._experience import Experience
-from equirecourse.equalizers._linear_fit import HOLD
 from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import check_people, take_feature_names
@@ -38,6 +37,9 @@ Mask = NDArray[np.bool_]
 _DEFAULT_TREES = 100  # of both libraries
 _STAGES = 4  # before each of which prices are renewed
 _STRONGEST = 3.0  # pull of equality on a person, in units of the most that their label pulls
+_LONGEST = 30.0  # step that it would make of a score by itself, before the learning rate
+_NEAR = 0.002  # by which the acceptance rate may differ in the end
+_HOLD = 10.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
 _SOFTNESS = STAGES[0]  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
 
@@ -46,7 +48,8 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
 
     Minimises the mean log-loss plus κ times the distance between the groups' distributions of cost, as
     :class:`EqualRecourseLinear` does: its derivative by each score is added to the gradient that the next tree is
-    fitted to. A first share of the trees is fitted to the loss alone. What comes out is an ordinary booster.
+    fitted to. A first share of the trees is fitted to the loss alone. In the end a constant is added to all scores, so
+    that as many training people are accepted as by the plain booster. What comes out is an ordinary booster.
 
     A score is a log-odds and not a cost. With ``actions``, costs are what people experience: the exact cost of
     :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed several times as trees are added. Without
@@ -313,6 +316,8 @@ class _Fit:
     booster: Any
     scores: Array
     row: dict[str, Any]
+    prices: Prices | None = None
+    shift: float = 0.0  # that is to be added to the booster's own scores
 
 
 @dataclass(frozen=True)
@@ -370,7 +375,28 @@ class _Problem:
             now = self._looked_at("distribution", booster, prices)
             rows.append(now.row)
         assert now is not None
-        return now, rows
+        chosen = self._held(now, plain)
+        rows[-1] = chosen.row
+        return chosen, rows
+
+    def _held(self, now: _Fit, plain: _Fit) -> _Fit:
+        """The last stage with a constant added to its scores, so that as many people are accepted as by the plain one.
+
+        The soft rate that the objective holds is not quite that of decisions.
+        """
+        before, after = self.sign * plain.scores, self.sign * now.scores
+        if now.row["acceptance"] == plain.row["acceptance"]:
+            return now
+        values, which = np.unique(after, return_inverse=True)
+        if len(values) < 2:
+            return now
+        below = np.cumsum(np.bincount(which, weights=self.people))[:-1] / self.people.sum()
+        away = np.abs(below - np.average(before <= 0.0, weights=self.people))
+        # In the widest gap between the scores of two people there, so that nobody is left on the boundary itself.
+        near = np.flatnonzero(away <= away.min() + _NEAR)
+        widest = near[int(np.argmax(values[near + 1] - values[near]))]
+        border = 0.5 * float(values[widest] + values[widest + 1])
+        return self._looked_at(now.row["kind"], now.booster, now.prices, -self.sign * border)
 
     def _grow(self, n_trees: int, objective: _Objective, before: _Fit | None) -> Any:
         """More trees after those that there are."""
@@ -385,8 +411,8 @@ class _Problem:
         raw = {"output_margin": True} if self.library == "xgboost" else {"raw_score": True}
         return np.asarray(booster.predict(self.X, **raw), dtype=np.float64)
 
-    def _looked_at(self, kind: str, booster: Any, prices: Prices | None) -> _Fit:
-        scores = self._scores(booster)
+    def _looked_at(self, kind: str, booster: Any, prices: Prices | None, shift: float = 0.0) -> _Fit:
+        scores = self._scores(booster) + shift
         rejected = scores <= 0 if self.sign > 0 else scores > 0
         loss = float(self.weights @ (np.logaddexp(0.0, scores) - self.y * scores)) / float(self.weights.sum())
         row: dict[str, Any] = {
@@ -404,10 +430,10 @@ class _Problem:
             for label, count in zip(groups.labels, counts, strict=True):
                 name = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
                 row[f"rejected ({feature}{name})"] = int(count)
-        return _Fit(booster, scores, row)
+        return _Fit(booster, scores, row, prices, shift)
 
-    def _ordinary(self, booster: Any) -> Any:
-        return (_plain_xgboost if self.library == "xgboost" else _plain_lightgbm)(booster)
+    def _ordinary(self, booster: Any, shift: float = 0.0) -> Any:
+        return (_plain_xgboost if self.library == "xgboost" else _plain_lightgbm)(booster, shift)
 
     def _whole(self, booster: Any) -> Any:
         """The booster behind the steps before it, deciding between the labels of the user."""
@@ -430,7 +456,7 @@ class _Problem:
 
     def store(self, model: EqualRecourseBoosting, chosen: _Fit, rows: list[dict[str, Any]]) -> None:
         """Set the fitted attributes of a model."""
-        booster = self._ordinary(chosen.booster)
+        booster = self._ordinary(chosen.booster, chosen.shift)
         model.estimator_ = booster if self.steps is None else Pipeline([*self.steps.steps, (self.step, booster)])
         model.classes_ = self.classes
         model.favorable_label_ = self.classes[1] if self.sign > 0 else self.classes[0]
@@ -451,7 +477,7 @@ class _Labelled:
 
 
 class _Objective:
-    """Gradient of the loss with κ·(D + the drift of the acceptance rate), and the curvature of the loss.
+    """Gradient of the loss with κ·(D + the squared drift of the acceptance rate), and the curvature of the loss.
 
     That of the distance is left out: it is that of moving a whole group at once, and with it in every leaf the trees
     hardly learn any more. A κ that is too large for such steps shows on held-out people.
@@ -473,8 +499,9 @@ class _Objective:
             signed = problem.sign * f
             distance, rejection = problem.costs.terms(signed, self.prices)
             drift = rejection.value - self.held
-            pull = self.kappa * len(f) * (distance.gradient + 2.0 * HOLD * drift * rejection.gradient)
-            gradient = gradient + problem.sign * np.clip(pull, -_STRONGEST * weights, _STRONGEST * weights)
+            pull = self.kappa * len(f) * (distance.gradient + 2.0 * _HOLD * drift * rejection.gradient)
+            most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
+            gradient = gradient + problem.sign * np.clip(pull, -most, most)
         return gradient, np.maximum(curvature, 1e-6)
 
 
@@ -521,18 +548,22 @@ def _library(booster: Any) -> str:
     return str(library)
 
 
-def _plain_xgboost(booster: Any) -> Any:
+def _plain_xgboost(booster: Any, shift: float) -> Any:
     """The same trees under the library's own log-loss, so that probabilities are probabilities."""
     saved = json.loads(bytes(booster.get_booster().save_raw("json")).decode())
     learner = saved["learner"]
     learner["objective"] = {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}}
     learner["learner_model_param"]["base_score"] = "5E-1"
+    first = learner["gradient_booster"]["model"]["trees"][0]
+    for node, left in enumerate(first["left_children"]):
+        if left == -1:  # a leaf, whose value is kept where other nodes have their threshold
+            first["split_conditions"][node] += shift
     plain = clone(booster).set_params(objective="binary:logistic", base_score=0.5)
     plain.load_model(bytearray(json.dumps(saved).encode()))
     return plain
 
 
-def _plain_lightgbm(booster: Any) -> Any:
+def _plain_lightgbm(booster: Any, shift: float) -> Any:
     """The same trees under the library's own log-loss, so that probabilities are probabilities."""
     from lightgbm import Booster
 
@@ -541,6 +572,9 @@ def _plain_lightgbm(booster: Any) -> Any:
     plain._Booster = Booster(
         model_str=text.replace("\nfeature_names=", "\nobjective=binary sigmoid:1\nfeature_names=", 1)
     )
+    trees = plain._Booster
+    for leaf in range(trees.dump_model(num_iteration=1)["tree_info"][0]["num_leaves"] if shift else 0):
+        trees.set_leaf_output(0, leaf, trees.get_leaf_output(0, leaf) + shift)
     plain.set_params(objective="binary")
     plain._objective = "binary"
     return plain

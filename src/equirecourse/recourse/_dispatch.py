@@ -293,7 +293,8 @@ def _result(
     own, found = answers.own, answers.found.copy()
     who = np.flatnonzero(found)
     # No engine is trusted: what is shown has been through the model and the action set once more.
-    found[who] = _accepted(problem, who, own[who]) & problem.respected(who, own[who])
+    # The engine for linear models has already looked at those on the boundary, one by one.
+    found[who] = _accepted(problem, who, own[who], at_boundary=name != "linear") & problem.respected(who, own[who])
     proven = answers.proven & (found | ~answers.found)
     cost = np.where(found, problem.costs(np.arange(len(own)), own), np.inf)
     lower = np.where(proven, cost, np.minimum(answers.lower, cost))
@@ -329,14 +330,15 @@ def _result(
     return Recourse(costs, name, exact, bounds, problem.norm, notes, codes, people)
 
 
-def _accepted(problem: Problem, who: NDArray[np.intp], own: Array) -> Mask:
+def _accepted(problem: Problem, who: NDArray[np.intp], own: Array, *, at_boundary: bool) -> Mask:
     """Who gets a yes after their action, whoever else is asked about.
 
-    On the very boundary the length of a table decides how a model rounds: such people are asked about alone.
+    On the very boundary the length of a table decides how a model rounds: such people are asked about alone, if they
+    are refused, and with ``at_boundary`` also if they are accepted.
     """
     yes = problem.accepted(who, own)
     scores = None
-    if len(who) and hasattr(problem.view.model, "decision_function"):
+    if at_boundary and len(who) and hasattr(problem.view.model, "decision_function"):
         scores = problem.view.scores(problem.after(who, own))
     unsure = ~yes if scores is None else ~yes | (np.abs(scores) <= _KNIFE_EDGE)
     for k in np.flatnonzero(unsure):
