@@ -10,7 +10,7 @@ import scipy
 import sklearn
 
 import equirecourse
-from benchmarks import black_boxes, real_gaps, recourse, scale, scaling, speed, startup, streaming
+from benchmarks import black_boxes, equalizers, real_gaps, recourse, scale, scaling, speed, startup, streaming
 
 BENCHMARKS = {
     "startup": startup.main,
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "recourse": recourse.main,
     "real-gaps": real_gaps.main,
     "black-boxes": black_boxes.main,
+    "equalizers": equalizers.main,
     "scale": scale.main,
     "scaling": scaling.main,
     "streaming": streaming.main,

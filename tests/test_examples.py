@@ -20,6 +20,7 @@ BENCHMARKS = {
     "recourse": "HiGHS ÷ ours",
     "real-gaps": "gap of the mark",
     "black-boxes": "Spearman of surrogate",
+    "equalizers": "transport gap (floor)",
     "scaling": "one fit after another",
 }
 
