@@ -373,7 +373,8 @@ TEXT = """# Equalizers side by side
 $ python -m benchmarks equalizers
 ```
 
-{rows} runs: at most {people:,} people of a data set, {splits} splits of 70/30, means over them. All numbers are about
+{rows} runs: at most {people:,} people of a data set, {splits} splits of 70/30 (more would take more than a quarter
+of an hour), means over them. All numbers are about
 held-out people and the costs they experience: L1, by `find_recourse`, under `ActionSet.from_frame` of the training
 people, in which every column may change; of at most 1,000 rejected people, 300 for the SVM and the forest. They are
 exact but for the SVM, where they are the best that a search found. The floor is the transport gap of shuffled groups.
@@ -389,20 +390,20 @@ picking; *nan*: a model that rejects nobody of a group in one of the splits.
 * With logistic regression on credit by graduate, the objective takes the gap from 0.185 to its floor (0.077) and the
   paper's constraint nearly so (0.088), both at no cost; there, experienced costs give what distances give, in 70 times
   the time.
-* Where distances are not what people experience, equalising them backfires: on propublica by age the paper's
-  constraint, the objective for distances and equal improvability all end above the plain gap of 0.402 (0.516, 0.481,
-  0.480), and only the objective for experienced costs below it (0.343); by race, the paper's constraint takes the gap to
-  its floor for 5.7 points of accuracy, and the objective loses two points on held-out people for the smaller part of it
-  that it closes, although it kept to one in the picking.
+* On propublica by age, what equalises distances makes experienced costs less equal: the paper's constraint, the
+  objective for distances and equal improvability all end above the plain gap of 0.402 (0.516, 0.481, 0.480), and only
+  the objective for experienced costs below it (0.343); by race, the paper's constraint takes the gap to its floor for
+  5.7 points of accuracy, and the objective loses two points on held-out people, although it kept to one in the picking,
+  for a smaller part of the gap.
 * LightGBM with experienced costs halves the gap on credit by graduate (0.311 to 0.148) and takes a quarter on
   propublica by race (0.379 to 0.286) for no accuracy and 50 times the seconds, but is worse than plain on propublica by
   age and on givemecredit, and without actions worse still on propublica by age (0.311 against 0.212).
 * Neither method for the SVM can be relied on: the gap ends at 0.74 to 1.36 times that of the plain machine, and on
   propublica by age the paper's constraint gives back the plain machine, gap of 0.699 and all.
-* Algorithm 2 is worse than plain in every logistic model but that of german and worse on both groups of credit with the
+* Algorithm 2 is no better than plain in any logistic model but that of german, and worse on both groups of credit with the
   forest, which then accepts nearly everybody; equal improvability helps on credit alone and minimax burden nowhere; and
-  on givemecredit and german most plain gaps are no larger than their floors, so that ratios there, and differences of
-  ten or twenty percent between two splits anywhere, say nothing.
+  on givemecredit and german the plain gaps are about as large as their floors, so that ratios there, and differences of
+  ten or twenty percent anywhere, from two splits, say nothing.
 
 ![Accuracy lost against the share of the transport gap that is left](equalizers.png)
 
