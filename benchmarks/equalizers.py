@@ -108,8 +108,8 @@ CASES: dict[tuple[str, str], tuple[Callable[[], tuple[pd.DataFrame, np.ndarray, 
 
 
 def linear(job: Job, strength: float, *, actions: bool = False) -> Any:
-    given = {"actions": job.actions} if actions else {}
-    model = EqualRecourseLinear(job.logistic, kappa=strength, random_state=job.seed, **given)
+    asked = job.actions if actions else None
+    model = EqualRecourseLinear(job.logistic, kappa=strength, random_state=job.seed, actions=asked)
     return model.fit(job.X, job.y, sensitive_features=job.groups)
 
 
@@ -133,8 +133,8 @@ def boosting(job: Job, strength: float, *, actions: bool = False) -> Any:
     booster = LGBMClassifier(
         n_estimators=100, max_depth=4, class_weight=job.class_weight, random_state=job.seed, verbose=-1, n_jobs=1
     )
-    given = {"actions": job.actions} if actions else {}
-    model = EqualRecourseBoosting(job.pipeline(booster), kappa=strength, random_state=job.seed, **given)
+    asked = job.actions if actions else None
+    model = EqualRecourseBoosting(job.pipeline(booster), kappa=strength, random_state=job.seed, actions=asked)
     return model.fit(job.X, job.y, sensitive_features=job.groups)
 
 
@@ -432,10 +432,11 @@ def main(quick: bool = False) -> None:
     warnings.simplefilter("ignore")
     old = pd.read_parquet(ROWS) if ROWS.exists() and not quick else pd.DataFrame(columns=[*KEYS, "seed"])
     there = set(old[[*KEYS, "seed"]].itertuples(index=False, name=None))
-    new: list[dict[str, Any]] = old.to_dict("records")
+    new: list[Any] = old.to_dict("records")
     if not quick and len(there) < SEEDS * len(CASES) * sum(map(len, METHODS.values())):
         # What is compiled when it is first called is not to be timed.
-        list(runs(people(next(iter(CASES)), 1500, 0), lambda *_: False, True))
+        first = people(next(iter(CASES)), 1500, 0)
+        list(runs(first, lambda *_: False, True) if first else ())
     for seed in range(1 if quick else SEEDS):
         for case in list(CASES)[:1] if quick else CASES:
             job = people(case, 1500 if quick else PEOPLE, seed)
