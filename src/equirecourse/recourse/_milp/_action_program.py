@@ -151,6 +151,7 @@ class ActionProgram:
         for rule in problem.actions.rules:
             self.program.at_least(self.holds(rule.then) - self.holds(rule.when), 0.0)
         self.program.minimise(self._objective() * _SIZE)
+        self.choices: list[int] = []  # whole numbers of the program before anything was ruled out
 
     # --- building ---------------------------------------------------------------------------------------------------
 
@@ -329,9 +330,8 @@ class ActionProgram:
 
     def _rule_out(self, values: Array) -> bool:
         """Rule out the whole numbers that the solver chose; False if there are none."""
-        wholes = self.program.wholes
         differs = []
-        for v in wholes:
+        for v in self.choices:
             at = float(np.round(values[v]))
             low, high = self.program.limits(v)
             if (low, high) == (0.0, 1.0):
@@ -346,7 +346,7 @@ class ActionProgram:
                     )
                     differs.append(switch)
         self.program.at_least(total(differs), 1.0)
-        return bool(wholes)
+        return bool(differs)
 
     def solve(self, deadline: float) -> Outcome:
         """Find the cheapest action that the model accepts.
@@ -361,6 +361,7 @@ class ActionProgram:
         Outcome
             The action, and whether it is proven that none is cheaper.
         """
+        self.choices = self.program.wholes
         best, best_cost, lower = None, np.inf, 0.0
         stopped = False
         certain = np.inf  # no bound beyond this counts: something may have been ruled out for nothing
@@ -374,7 +375,7 @@ class ActionProgram:
             stopped = found.status == "stopped"
             if found.values is None:
                 break
-            wholes = tuple(np.round(found.values[self.program.wholes]).astype(int).tolist())
+            wholes = tuple(np.round(found.values[self.choices]).astype(int).tolist())
             if wholes in polished_costs and self._bound_of(found.values) >= polished_costs[wholes] * (1.0 - _GAP):
                 # Their best is known, but others may lie between it and what the solver's tolerances make of it.
                 if self._rule_out(found.values):

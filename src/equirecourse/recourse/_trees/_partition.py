@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +20,12 @@ __all__ = ["Axis", "partition"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Ranks = NDArray[np.int64]
 
 _FAR = 1e30  # beyond any threshold, and far from the end of float32
 _NARROW = 1024  # floating-point numbers on either side of a guess
+_SECTIONS = 64  # into which a bracket is cut at once, at most
+_ROWS = 4000  # of a table that takes the steps before the trees about as long as a table of one row
 
 
 @dataclass(frozen=True)
@@ -166,63 +170,53 @@ class _Probe:
     def switches(self, questions: list[Ints]) -> list[Array]:
         """For the questions about each number, the first value with another answer than the lowest; NaN if none has.
 
-        Found by bisection over all floating-point numbers through the model's own steps, so that rounding in a scaler
-        or in a cast to float32 is not a matter of opinion. One row asks one question about each feature.
+        Found among all floating-point numbers through the model's own steps, so that rounding in a scaler or in a cast
+        to float32 is not a matter of opinion. One row asks one question about each feature.
         """
         sizes = [len(some) for some in questions]
         columns = np.repeat(np.arange(len(sizes)), sizes)
         rows = np.concatenate([np.arange(size) for size in sizes]) if sizes else _NONE
         asked = np.concatenate([*questions, _NONE]).astype(np.intp)
+
+        def answers(ranks: Ranks) -> Mask:
+            values = _unrank(ranks)
+            if self.view.before is not None and len(asked):
+                values = self._seen(rows, columns, asked, values)
+            return self.ensemble.compared(asked, values)
+
         low, high = _rank(self.lowest[columns]), _rank(self.highest[columns])
-        at_low = self._answers(rows, columns, asked, low)
-        turns = (at_low != self._answers(rows, columns, asked, high)) & (low < high)
-        high = np.where(turns, high, low)
-        # Most steps before trees are affine: a guess from two points leaves a narrow bracket, where it is one.
-        guess = _rank(self._guess(rows, columns, asked))
-        for side in (guess - _NARROW, guess + _NARROW) if self.view.before is not None else ():
-            side = np.clip(side, low, high)
-            same = self._answers(rows, columns, asked, side) == at_low
-            low, high = np.where(same & turns, side, low), np.where(same | ~turns, high, side)
-        while (low + 1 < high).any():
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)  # the difference may be more than an int64 holds
-            same = self._answers(rows, columns, asked, middle) == at_low
-            low, high = np.where(same & turns, middle, low), np.where(same | ~turns, high, middle)
-        found = np.where(turns, _unrank(high), np.nan)
+        at_low, at_high = answers(np.stack([low, high]))
+        turns = (at_low != at_high) & (low < high)
+        bracket = low, np.where(turns, high, low)
+        if self.view.before is not None and len(asked):
+            # Most steps before trees are affine: a guess from two points leaves a narrow bracket, where it is one.
+            guess = _rank(self._guess(rows, columns, asked))
+            sides = np.clip(np.stack([guess - _NARROW, guess + _NARROW]), *bracket)
+            bracket = _narrowed(bracket, sides, answers(sides) == at_low)
+        found = np.where(turns, _unrank(_first_turn(answers, at_low, bracket)), np.nan)
         return [found[columns == j] for j in range(len(sizes))]
+
+    def _seen(self, rows: Ints, columns: Ints, asked: Ints, values: Array) -> Array:
+        """What the trees see where they ask, for each line of values."""
+        changed = np.full((len(values), rows.max(initial=-1) + 1, len(self.lowest)), np.nan)
+        changed[:, rows, columns] = values
+        seen = self.inputs(changed.reshape(-1, len(self.lowest)))
+        return seen.reshape(*changed.shape[:2], -1)[:, rows, self.ensemble.column[asked]]
 
     def _guess(self, rows: Ints, columns: Ints, asked: Ints) -> Array:
         """Where each answer would turn if what the trees see were an affine function of the number."""
-        if len(rows) == 0:
-            return np.zeros(0)
         here = np.nan_to_num(self.problem.start[0, columns])
         there = here + np.maximum(1.0, np.abs(here))
-        seen = []
-        for at in (here, there):
-            changed = np.full((rows.max() + 1, len(self.lowest)), np.nan)
-            changed[rows, columns] = at
-            seen.append(self.inputs(changed)[rows, self.ensemble.column[asked]])
+        seen = self._seen(rows, columns, asked, np.stack([here, there]))
+        ends = np.repeat(_rank(np.array([[-_FAR], [_FAR]])), len(asked), axis=1)
+
+        def answers(ranks: Ranks) -> Mask:
+            return self.ensemble.compared(asked, _unrank(ranks))
+
         with np.errstate(all="ignore"):
-            wanted = _unrank(self._input_turns(asked))
+            wanted = _unrank(_first_turn(answers, answers(ends)[0], (ends[0], ends[1])))
             guess = here + (wanted - seen[0]) * ((there - here) / (seen[1] - seen[0]))
         return np.asarray(np.where(np.isfinite(guess), guess, here))
-
-    def _input_turns(self, asked: Ints) -> NDArray[np.int64]:
-        """The first input of a tree with another answer to a question, by bisection without the steps before."""
-        low, high = (np.full(len(asked), int(_rank(np.array([end]))[0])) for end in (-_FAR, _FAR))
-        at_low = self.ensemble.compared(asked, _unrank(low))
-        while (low + 1 < high).any():
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
-            same = self.ensemble.compared(asked, _unrank(middle)) == at_low
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
-        return high
-
-    def _answers(self, rows: Ints, columns: Ints, asked: Ints, ranks: NDArray[np.int64]) -> Mask:
-        values = _unrank(ranks)
-        if self.view.before is not None and len(rows):
-            changed = np.full((rows.max() + 1, len(self.lowest)), np.nan)
-            changed[rows, columns] = values
-            values = self.inputs(changed)[rows, self.ensemble.column[asked]]
-        return self.ensemble.compared(asked, values)
 
     def number_axis(self, j: int, questions: Ints, found: Array) -> Axis:
         """The cells of a number between its cuts."""
@@ -305,12 +299,36 @@ def _rule_cuts(problem: Problem, feature: Feature) -> list[float]:
     ]
 
 
-def _rank(values: Array) -> NDArray[np.int64]:
+def _first_turn(answers: Callable[[Ranks], Mask], at_low: Mask, bracket: tuple[Ranks, Ranks]) -> Ranks:
+    """The first rank of each bracket with another answer than at its low end; the high end is one.
+
+    Few brackets are cut into many sections at once: a call of the model's steps costs more than some more rows.
+    """
+    sections = int(np.clip(_ROWS // max(1, len(at_low)), 2, _SECTIONS))
+    while ((low := bracket[0]) + 1 < (high := bracket[1])).any():
+        width = (high - low).astype(np.uint64)  # may be more than an int64 holds, and wraps around to what it is
+        part, rest = np.divmod(width, np.uint64(sections))
+        steps = np.arange(1, sections, dtype=np.uint64)[:, None]
+        points = low + (part * steps + rest * steps // np.uint64(sections)).astype(np.int64)
+        bracket = _narrowed(bracket, points, answers(points) == at_low)
+    return bracket[1]
+
+
+def _narrowed(bracket: tuple[Ranks, Ranks], points: Ranks, same: Mask) -> tuple[Ranks, Ranks]:
+    """Where in each bracket the answer turns first, given some points inside, in order, and where it is the same."""
+    ends = np.vstack([bracket[0], points, bracket[1]])
+    first = same.argmin(axis=0) + 1
+    first = np.where(same.all(axis=0), len(ends) - 1, first)[None, :]
+    low, high = np.take_along_axis(ends, first - 1, axis=0), np.take_along_axis(ends, first, axis=0)
+    return low[0], high[0]
+
+
+def _rank(values: Array) -> Ranks:
     """Position of a number among all floating-point numbers; both zeros are at 0."""
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
     return np.where(bits >= 0, bits, np.int64(-(2**63)) - bits)
 
 
-def _unrank(ranks: NDArray[np.int64]) -> Array:
+def _unrank(ranks: Ranks) -> Array:
     bits = np.where(ranks >= 0, ranks, np.int64(-(2**63)) - ranks)
     return np.ascontiguousarray(bits).view(np.float64)
