@@ -26,7 +26,7 @@ for module in pkgutil.walk_packages(equirecourse.__path__, "equirecourse."):
 
 # Long tests come first. One process begins with them; when the other has done its own half, it takes short ones off
 # this one's end, so that neither waits for a long test that the other began last.
-LONG = ("tests/test_examples.py", "tests/test_user_guide.py")
+LONG = ("tests/test_packaging.py", "tests/test_examples.py", "tests/test_user_guide.py")
 
 
 def pytest_report_header():
