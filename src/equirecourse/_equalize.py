@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 # Trees follow every gradient as far as their number allows: the same effect takes a smaller κ.
-_KAPPAS_OF_TREES = (0.1, 0.3, 1.0, 3.0, 10.0)
+_KAPPAS_OF_TREES = (0.3, 1.0, 3.0, 10.0)
 _HELD = 0.03  # by which the acceptance rate may move
 _LEAST_COST = 0.6  # of the plain mean cost: what shrinks everybody's cost by more is not equality
 _PEOPLE_A_FOLD = {"linear": 3000, "boosting": 1000}  # rejected people whose costs are found in each fold, for each κ

@@ -370,3 +370,16 @@ def test_a_model_that_gives_up_on_the_labels_says_so():
     y = (X[:, 0] + 0.3 * rng.normal(size=600) > 1.5).astype(int)
     with pytest.warns(ConvergenceWarning, match="kappa=1000 has all but given up on the labels"):
         EqualRecourseLinear(LogisticRegression(), kappa=1000.0).fit(X, y, sensitive_features=group)
+
+
+def test_equality_is_not_reached_by_leaving_hardly_anybody_of_a_group_rejected():
+    """A group with less than min_rejected people would not be compared any more."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 2)) + np.array([3.0, 0.0]) * group[:, None]
+    y = (X[:, 0] + 0.3 * rng.normal(size=600) > 1.5).astype(int)
+    for kappa in (30.0, 300.0, 3000.0):
+        with pytest.warns(ConvergenceWarning, match="given up on the labels"):
+            model = EqualRecourseLinear(LogisticRegression(), kappa=kappa).fit(X, y, sensitive_features=group)
+        assert model.rounds_[["rejected (0)", "rejected (1)"]].iloc[-1].min() > 50
+        assert model.rounds_["relative_gap"].iloc[-1] < 0.1

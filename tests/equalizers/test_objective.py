@@ -11,12 +11,17 @@ from equirecourse.equalizers._objective import BANDWIDTH, GRID, CostObjective, P
 N = 120
 
 
+def rounded_step(x):
+    """The step by which medians are counted."""
+    return 0.5 * (1 + x / np.sqrt(1 + x**2))
+
+
 def by_hand(scores, partitions, weights, prices=None, *, softness, min_rejected=5):
     """D as the docstring of the module has it: no tables, no interpolation."""
 
     def median(values, mass):
         def excess(log_s):
-            return float(mass @ (expit((1 - values / np.exp(log_s)) / BANDWIDTH) - 0.5))
+            return float(mass @ (rounded_step((1 - values / np.exp(log_s)) / (2 * BANDWIDTH)) - 0.5))
 
         around = np.log(np.median(values))
         return float(np.exp(brentq(excess, around - 20, around + 20, xtol=1e-13)))
@@ -235,7 +240,8 @@ def test_the_smoothed_median_has_half_of_the_weight_on_either_side():
     rng = np.random.default_rng(0)
     costs, weights = rng.exponential(size=2000), rng.uniform(0.5, 2.0, 2000)
     median = smoothed_median(costs, weights)
-    assert weights @ expit((1 - costs / median) / BANDWIDTH) == pytest.approx(0.5 * weights.sum(), rel=1e-9)
+    steps = rounded_step((1 - costs / median) / (2 * BANDWIDTH))
+    assert weights @ steps == pytest.approx(0.5 * weights.sum(), rel=1e-9)
     assert median == pytest.approx(np.median(costs), rel=0.1)
     assert smoothed_median(np.full(5, 3.0), np.ones(5)) == pytest.approx(3.0)
     assert smoothed_median(np.zeros(5), np.ones(5)) == 0.0
@@ -249,3 +255,16 @@ def test_what_people_lack_is_what_the_objective_says_they_lack():
     # Prices that undo the scores make every cost equal: no group is then farther away than another.
     prices = Prices(1 / soft_missing(scores, weights, 0.05), np.ones(N))
     assert objective_of(partitions, weights, softness=0.05).distance(scores, prices).value < 1e-12
+
+
+def test_a_group_that_is_compared_does_not_drop_out_with_its_rejected_people():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 400)
+    scores = rng.normal(size=400)
+    anytime = CostObjective((check_groups(codes, 400),), np.ones(400))
+    objective = anytime.comparing(scores)
+    few = np.where(codes == 0, np.abs(scores) + 1.0, scores)
+    few[np.flatnonzero(codes == 0)[:3]] = -5.0  # all that is left of the rejected of a group, and far away
+    assert anytime.distance(few).value == 0.0
+    assert objective.distance(few).value > 0.1
+    assert objective.distance(scores).value == anytime.distance(scores).value

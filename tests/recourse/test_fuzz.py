@@ -4,7 +4,7 @@
 """
 
 import pytest
-from tests.recourse._brute_force import check
+from tests.recourse._brute_force import ask, check
 from tests.recourse._fuzz_worlds import make_world
 
 CHUNKS, WORLDS = 20, 50
@@ -26,3 +26,8 @@ def test_no_proof_is_refuted_by_trying_everything(chunk):
 def test_worlds_that_were_wrong_once(seed):
     failures = check(make_world(seed))
     assert not failures, "\n".join(map(str, failures))
+
+
+def test_what_was_ruled_out_is_not_tried_again_in_another_guise():
+    # Sixty times the same action, with other auxiliary switches; then the program gave up.
+    assert ask(make_world(905), only=0).exact.all()

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
@@ -22,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index, split_features
 from equirecourse.actions import NORMS, ActionSet
-from equirecourse.equalizers._experience import Experience
+from equirecourse.equalizers._experience import Arrivals, Experience
 from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import check_people, take_feature_names
@@ -32,6 +33,7 @@ from equirecourse.solvers import one_blas_thread
 __all__ = ["EqualRecourseBoosting"]
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 _DEFAULT_TREES = 100  # of both libraries
@@ -39,6 +41,7 @@ _STAGES = 4  # before each of which prices are renewed
 _STRONGEST = 3.0  # pull of equality on a person, in units of the most that their label pulls
 _LONGEST = 30.0  # step that it would make of a score by itself, before the learning rate
 _NEAR = 0.002  # by which the acceptance rate may differ in the end
+_ON_THE_WAY = 0.5  # share of a change of cost that is due to the score where a person arrives, and not where they are
 _HOLD = 10.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
 _SOFTNESS = STAGES[0]  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
@@ -52,14 +55,15 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
     that as many training people are accepted as by the plain booster. What comes out is an ordinary booster.
 
     A score is a log-odds and not a cost. With ``actions``, costs are what people experience: the exact cost of
-    :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed several times as trees are added. Without
-    them the score that people lack stands for their cost, which can be a poor stand-in.
+    :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed several times as trees are added. The
+    places that these people would go to are rows without a label, because a cost depends on the score there, too.
+    Without ``actions`` the score that people lack stands for their cost, which can be a poor stand-in.
 
     Parameters
     ----------
     estimator : LGBMClassifier, XGBClassifier, a Pipeline that ends in one, or None, default=None
         The booster and its parameters; its objective is replaced. None is an LGBMClassifier with 100 trees of depth 4.
-    kappa : float, default=0.3
+    kappa : float, default=1
         κ, in units of the mean loss; 0 is the plain booster. :func:`~equirecourse.equalize` finds one.
     actions : ActionSet, optional
         What people can change, for costs as they experience them.
@@ -125,7 +129,7 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        kappa: float = 0.3,
+        kappa: float = 1.0,
         actions: ActionSet | None = None,
         norm: str = "l1",
         max_people: int = 2000,
@@ -349,9 +353,7 @@ class _Problem:
 
     def plain(self) -> _Fit:
         """The booster with the log-loss alone."""
-        objective = _Objective(self, 0.0, None, np.nan)
-        booster = self._grow(self.n_trees, objective, None)
-        return self._looked_at("plain", booster, None)
+        return self._looked_at("plain", self._grow(self.n_trees, _Objective(self), None), None)
 
     def fit(self, plain: _Fit, kappa: float) -> tuple[_Fit, list[dict[str, Any]]]:
         """The last stage, and the rows of all of them."""
@@ -361,23 +363,32 @@ class _Problem:
         self._warn_of_small_groups(plain.scores)
         n_trees = self.n_trees
         warm = min(round(self.warm_up * n_trees), n_trees - 1)
-        held = self.costs.rejection(self.sign * plain.scores).value
+        costs = self.costs.comparing(self.sign * plain.scores)
+        held = costs.rejection(self.sign * plain.scores).value
         now: _Fit | None = None
         if warm:
-            now = self._looked_at("warm-up", self._grow(warm, _Objective(self, 0.0, None, np.nan), None), None)
+            now = self._looked_at("warm-up", self._grow(warm, _Objective(self), None), None)
         for size in np.diff(np.linspace(warm, n_trees, min(_STAGES, n_trees - warm) + 1).round().astype(int)):
-            prices = None
+            prices, arrived = None, None
             if self.experience is not None and now is not None:
                 codes = self.costs.partitions[0].codes
                 model = self._whole(self._ordinary(now.booster))
-                prices = self.experience.prices(model, self.sign * now.scores, self.people, codes, _SOFTNESS)
-            booster = self._grow(int(size), _Objective(self, kappa, prices, held), now)
+                prices, there = self.experience.prices(model, self.sign * now.scores, self.people, codes, _SOFTNESS)
+                arrived = self._arrived(there, now)
+            booster = self._grow(int(size), _Objective(self, costs, kappa, prices, held, arrived), now)
             now = self._looked_at("distribution", booster, prices)
             rows.append(now.row)
         assert now is not None
         chosen = self._held(now, plain)
         rows[-1] = chosen.row
         return chosen, rows
+
+    def _arrived(self, there: Arrivals, now: _Fit) -> _Arrived | None:
+        """What the booster sees of the places that people would go to, and its scores of them."""
+        if len(there.people) == 0:
+            return None
+        seen = there.table if self.steps is None else self.steps.transform(there.table)
+        return _Arrived(there.people, seen, now.scores[there.people], self._scores(now.booster, seen))
 
     def _held(self, now: _Fit, plain: _Fit) -> _Fit:
         """The last stage with a constant added to its scores, so that as many people are accepted as by the plain one.
@@ -405,14 +416,17 @@ class _Problem:
         known = None if before is None else before.booster
         if known is not None:
             known = known.get_booster() if self.library == "xgboost" else known.booster_
-        return booster.fit(self.X, self.y.astype(int), **({} if known is None else {key: known}))
+        X, y = self.X, self.y.astype(int)
+        if objective.arrived is not None:
+            X, y = _stacked(X, objective.arrived.X), np.append(y, y[objective.arrived.people])
+        return booster.fit(X, y, **({} if known is None else {key: known}))
 
-    def _scores(self, booster: Any) -> Array:
+    def _scores(self, booster: Any, X: Any) -> Array:
         raw = {"output_margin": True} if self.library == "xgboost" else {"raw_score": True}
-        return np.asarray(booster.predict(self.X, **raw), dtype=np.float64)
+        return np.asarray(booster.predict(X, **raw), dtype=np.float64)
 
     def _looked_at(self, kind: str, booster: Any, prices: Prices | None, shift: float = 0.0) -> _Fit:
-        scores = self._scores(booster) + shift
+        scores = self._scores(booster, self.X) + shift
         rejected = scores <= 0 if self.sign > 0 else scores > 0
         loss = float(self.weights @ (np.logaddexp(0.0, scores) - self.y * scores)) / float(self.weights.sum())
         row: dict[str, Any] = {
@@ -476,33 +490,84 @@ class _Labelled:
         return np.asarray(self.classes_[np.asarray(self._recourse_model.predict(X)).astype(int)])
 
 
+@dataclass(frozen=True)
+class _Arrived:
+    """Places that rejected people would go to, as the booster sees them, and scores at the beginning of a stage."""
+
+    people: Ints
+    X: Any
+    scores_here: Array
+    scores_there: Array
+
+
 class _Objective:
     """Gradient of the loss with κ·(D + the squared drift of the acceptance rate), and the curvature of the loss.
 
-    That of the distance is left out: it is that of moving a whole group at once, and with it in every leaf the trees
-    hardly learn any more. A κ that is too large for such steps shows on held-out people.
+    What a yes costs a person depends on the score where they are, and as much on the score where they would arrive:
+    trees change one without the other. So D sees the mean of both changes, and places of arrival are rows of their own,
+    without a label.
+
+    The curvature of the distance is left out: it is that of moving a whole group at once, and with it in every leaf the
+    trees hardly learn any more. A κ that is too large for such steps shows on held-out people.
     """
 
-    def __init__(self, problem: _Problem, kappa: float, prices: Prices | None, held: float) -> None:
-        self.problem, self.kappa, self.prices, self.held = problem, kappa, prices, held
+    def __init__(
+        self,
+        problem: _Problem,
+        costs: CostObjective | None = None,
+        kappa: float = 0.0,
+        prices: Prices | None = None,
+        held: float = np.nan,
+        arrived: _Arrived | None = None,
+    ) -> None:
+        self.problem, self.costs, self.kappa = problem, costs, kappa
+        self.prices, self.held, self.arrived = prices, held, arrived
+        self.caution, self._last = 1.0, np.inf
 
     def __deepcopy__(self, memo: Any) -> _Objective:
         return self  # a booster that copies its parameters still has to speak to this one
 
+    def _cautious(self, value: float) -> float:
+        """A factor of the pull: halved where the last tree went too far, and raised again tree by tree."""
+        self.caution = min(1.0, 1.1 * self.caution) if value <= self._last else 0.5 * self.caution
+        self._last = value
+        return self.caution
+
     def __call__(self, y_true: Any, scores: Any) -> tuple[Array, Array]:  # noqa: ARG002 - the libraries pass labels
-        problem = self.problem
-        f = np.asarray(scores, dtype=np.float64)
-        weights = problem.weights * (len(f) / problem.weights.sum())
+        problem, n = self.problem, len(self.problem.y)
+        f, there = np.split(np.asarray(scores, dtype=np.float64), [n])
+        weights = problem.weights * (n / problem.weights.sum())
         chance = expit(f)
         gradient, curvature = weights * (chance - problem.y), weights * chance * (1.0 - chance)
-        if self.kappa > 0.0 and problem.costs is not None:
-            signed = problem.sign * f
-            distance, rejection = problem.costs.terms(signed, self.prices)
-            drift = rejection.value - self.held
-            pull = self.kappa * len(f) * (distance.gradient + 2.0 * _HOLD * drift * rejection.gradient)
-            most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
-            gradient = gradient + problem.sign * np.clip(pull, -most, most)
-        return gradient, np.maximum(curvature, 1e-6)
+        if self.costs is None:
+            return gradient, np.maximum(curvature, 1e-6)
+        reached = f.copy()
+        if self.arrived is not None:
+            people = self.arrived.people
+            ahead = (there - self.arrived.scores_there) - (f[people] - self.arrived.scores_here)
+            reached[people] += _ON_THE_WAY * ahead
+        distance = self.costs.distance(problem.sign * reached, self.prices)
+        rejection = self.costs.rejection(problem.sign * f)
+        drift = rejection.value - self.held
+        kappa = self.kappa * self._cautious(distance.value + _HOLD * drift**2)
+        pull = problem.sign * kappa * n * distance.gradient
+        hold = problem.sign * kappa * n * 2.0 * _HOLD * drift * rejection.gradient
+        if self.arrived is not None:
+            chance = expit(there)
+            curvature = np.append(curvature, weights[people] * chance * (1.0 - chance))
+            weights = np.append(weights, weights[people])
+            gradient, hold = np.append(gradient, np.zeros(len(there))), np.append(hold, np.zeros(len(there)))
+            pull = np.append(pull, _ON_THE_WAY * pull[people])
+            pull[people] *= 1.0 - _ON_THE_WAY
+        most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
+        return gradient + np.clip(pull + hold, -most, most), np.maximum(curvature, 1e-6)
+
+
+def _stacked(X: Any, more: Any) -> Any:
+    """Some rows below others, in the kind of table that the first are in."""
+    if isinstance(X, pd.DataFrame):
+        return pd.concat([X, more], ignore_index=True)
+    return sparse.vstack([X, more], format="csr") if sparse.issparse(X) else np.vstack([X, more])
 
 
 def _loss_weights(booster: Any, upper: Mask, weights: Array) -> Array:

@@ -17,7 +17,7 @@ __all__ = ["KAPPAS", "minimise_distance"]
 KAPPAS = (1.0, 3.0, 10.0, 30.0, 100.0)  # from hardly any effect to hardly anything but equality, on whatever data
 _RENEWALS = 3  # of prices: they change with the model, and settle within a few
 _MAX_ITER = 300  # of L-BFGS, in each of the stages
-_TOL = 1e-6  # relative decrease of the objective
+_TOL = 1e-8  # relative decrease of the objective
 _GIVEN_UP = 0.1  # accuracy on training people, beyond whose loss a model is no longer one of the outcome
 
 
@@ -54,10 +54,11 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
             )
         return Rounds((plain,), plain, True, "the plain model is all that was asked for")
     check_plain(plain, setting)
-    costs = CostObjective(data.partitions, data.sample_weight, model.min_rejected)
     objective = LinearObjective(
-        data.X, data.y, problem.loss, costs, data.sign * plain_fit.coef, data.sign * plain_fit.intercept
-    )
+        data.X, data.y, problem.loss, CostObjective(data.partitions, data.sample_weight, model.min_rejected),
+        data.sign * plain_fit.coef, data.sign * plain_fit.intercept,
+    )  # fmt: skip
+    costs = objective.costs
     history: list[Round] = [plain]
     theta = objective.start
     experience, prices, converged = problem.experience, None, True
@@ -66,7 +67,7 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
         if experience is not None:
             # What the last model really costs people: prices that were found for another model may have led it astray.
             last, codes = history[-1].fit, data.partitions[0].codes
-            prices = experience.prices(problem.decider(last), last.scores, data.sample_weight, codes, costs.softness)
+            prices, _ = experience.prices(problem.decider(last), last.scores, data.sample_weight, codes, costs.softness)
             values.append(objective.value(theta, model.kappa, costs, objective.rejection, prices)[0])
             if number == _RENEWALS:
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,17 @@ from equirecourse.equalizers._objective import GRID, Prices, soft_missing
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import find_recourse
 
-__all__ = ["Experience"]
+__all__ = ["Arrivals", "Experience"]
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+class Arrivals(NamedTuple):
+    """Rows of people for whom an action was found, and a table of where it takes them."""
+
+    people: Ints
+    table: Any
 
 
 @dataclass(frozen=True)
@@ -50,8 +58,10 @@ class Experience:
     seed: int
     n_jobs: int | None = None
 
-    def prices(self, model: Any, scores: Array, weights: Array, codes: NDArray[np.intp], softness: float) -> Prices:
-        """Costs of some of the rejected, as prices of the score that they lack.
+    def prices(
+        self, model: Any, scores: Array, weights: Array, codes: Ints, softness: float
+    ) -> tuple[Prices, Arrivals]:
+        """Costs of some of the rejected, as prices of the score that they lack; and where these people would be.
 
         A person without recourse, or whose cost is far beyond the others', has the largest cost that is told apart.
         Other rejected people are not looked at; accepted ones have the median price of their group's.
@@ -71,8 +81,10 @@ class Experience:
 
         Returns
         -------
-        Prices
+        prices : Prices
             One per person.
+        arrivals : Arrivals
+            Of those who have an action.
         """
         rejected = np.flatnonzero(scores <= 0.0)
         asked = rejected
@@ -83,7 +95,7 @@ class Experience:
         values, counted = np.ones(len(scores)), np.ones(len(scores))
         counted[rejected] = 0.0
         if len(asked) == 0:
-            return Prices(values, counted)
+            return Prices(values, counted), Arrivals(asked, _safe_indexing(self.X, asked))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRecourseWarning)
             found = find_recourse(
@@ -92,8 +104,12 @@ class Experience:
             )  # fmt: skip
         costs = found.costs.copy()
         known = np.isfinite(costs) & (found.status == "found")
+        there = _safe_indexing(found.counterfactuals, np.flatnonzero(known))
+        if hasattr(there, "astype") and hasattr(self.X, "dtypes"):
+            there = there.astype(self.X.dtypes.to_dict())  # rows without an action made room for missing values
+        arrivals = Arrivals(asked[known], there)
         if not known.any():
-            return Prices(values, counted)
+            return Prices(values, counted), arrivals
         most = GRID[-1] * float(np.median(costs[known]))
         costs = np.where(known, np.minimum(costs, most), most)
         prices = costs / soft_missing(scores, weights, softness)[asked]
@@ -101,4 +117,4 @@ class Experience:
         for group in np.unique(codes[asked]):
             values[codes == group] = np.median(prices[codes[asked] == group])
         values[asked], counted[asked] = prices, 1.0
-        return Prices(values, counted)
+        return Prices(values, counted), arrivals

@@ -74,11 +74,12 @@ class LinearObjective:
     """
 
     def __init__(self, X: Any, y: Array, loss: LinearLoss, costs: CostObjective, coef: Array, intercept: float) -> None:
-        self.X, self.y, self.loss, self.costs = X, y, loss, costs
+        self.X, self.y, self.loss = X, y, loss
         self.total = float(loss.weights.sum())
         self.start = np.append(coef, intercept)
         self.scores = self._scores(self.start)
-        self.rejection = costs.rejection(self.scores).value
+        self.costs = costs.comparing(self.scores)
+        self.rejection = self.costs.rejection(self.scores).value
         self._back = self._preconditioner()
 
     def _scores(self, theta: Array) -> Array:

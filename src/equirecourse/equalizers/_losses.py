@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
+
+from equirecourse.equalizers._objective import softened
 
 __all__ = ["LinearLoss", "hinge", "logistic", "read_loss"]
 
@@ -23,8 +24,8 @@ _ROUNDED = 0.1  # of the margin, over which the corner of the hinge is rounded o
 
 def logistic(margins: Array) -> tuple[Array, Array, Array]:
     """Values, slopes and curvatures of the logistic loss."""
-    chance = expit(-margins)
-    return np.logaddexp(0.0, -margins), -chance, chance * (1.0 - chance)
+    chance, values = softened(margins, 1.0)
+    return values, -chance, chance * (1.0 - chance)
 
 
 def hinge(margins: Array) -> tuple[Array, Array, Array]:

@@ -7,10 +7,13 @@ From scores :math:`f_i` (above zero is a yes), prices :math:`\rho_i` (cost per u
 :math:`\tau \propto` the (smoothed) median of :math:`|f_i|`          how soft a decision is
 :math:`p_i = \sigma(-f_i/\tau),\quad q_i = m_i p_i`                 how far a person is rejected
 :math:`c_i = \rho_i\,\tau\,\mathrm{softplus}(-f_i/\tau)`            what a yes costs them
-:math:`\sum_i q_i\,[\sigma((1 - c_i/s)/h) - \frac12] = 0`           s, the (smoothed) median cost
+:math:`\sum_i q_i\,[K((1 - c_i/s)/2h) - \frac12] = 0`               s, the (smoothed) median cost
 :math:`F_g(t) = \sum_{i\in g} q_i\,\sigma((t - c_i/s)/h)\,/\,Q_g`   the distribution of group g; F, of everybody
 :math:`D = \sum_g \int_0^4 (F_g - F)^2\,dt`                         their distance
 ==================================================================  ===============================================
+
+K is a step that is rounded off, :math:`\frac12 (1 + x/\sqrt{1 + x^2})`: as steep as σ there, of no exponentials, and
+nowhere so flat that a median would be lost in a gap between people.
 
 D is zero where the distributions are equal. Nothing is gained by making all scores, or all costs, smaller: every cost
 is divided by the median. And nobody counts for more than their own step in a distribution function, however far away
@@ -19,7 +22,7 @@ they are: a few outliers cannot carry the equality, as they carry that of two me
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,15 +36,17 @@ __all__ = ["CostObjective", "Prices", "Term", "soft_missing"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 STAGES = (0.25, 0.05)  # τ, relative to the median size of a score: soft, to find the way, then nearly as people see it
 BANDWIDTH = 0.15  # h: costs that differ by less than this share of the median are hardly told apart
 GRID = np.arange(1, 25) / 6.0  # t, up to four times the median cost
 _WIDTH = BANDWIDTH / 40.0  # between the nodes at which people are counted
 _N_NODES = int(np.ceil((GRID[-1] + 20.0 * BANDWIDTH) / _WIDTH)) + 1  # up to where the last of the grid sees nobody
-_NEWTON_STEPS = 60  # for the median, of which some five are taken
+_ROUNDED = 2.0 * BANDWIDTH  # of the step K by which the median is counted
+_NEWTON_STEPS = 60  # for the median, of which some three are taken
+_SETTLED = 1e-8  # relative length of the last of them, whose error is the square of that
 _TINY = 1e-9  # of the mean size of a score: a median below it is none
-_FAR = 50.0  # bandwidths beyond which nobody is seen
 
 
 class Term(NamedTuple):
@@ -78,6 +83,9 @@ class CostObjective:
         A group with less (soft) rejected people than this is left out.
     softness : float
         τ, relative to the median size of a score. A mean would follow one far score, and make everybody else alike.
+    compared : tuple of ndarray of bool, optional
+        By partition, the groups that are compared, whatever becomes of their rejected people; see ``comparing``. By
+        default those with enough of them at the scores in question.
 
     Examples
     --------
@@ -96,7 +104,19 @@ class CostObjective:
     weights: Array
     min_rejected: float = 5.0
     softness: float = STAGES[-1]
+    compared: tuple[Mask, ...] | None = None
     _known: dict[str, float] = field(default_factory=dict, repr=False, compare=False)  # where medians were last
+
+    def comparing(self, scores: Array) -> CostObjective:
+        """The same for the groups that have enough rejected people at these scores, for good.
+
+        A group that could drop out while a model is fitted would be a way to equality: reject fewer of them.
+        """
+        rejected = self._softened(scores).rejected
+        return replace(self, compared=tuple(self._large(groups, rejected) for groups in self.partitions))
+
+    def _large(self, groups: Groups, rejected: Array) -> Mask:
+        return np.bincount(groups.codes, weights=rejected, minlength=len(groups)) >= self.min_rejected
 
     def distance(self, scores: Array, prices: Prices | None = None) -> Term:
         """D and its gradient; see ``terms``."""
@@ -134,7 +154,7 @@ class CostObjective:
         typical, by_score = _typical_size(f, m, self._known.get("size"))
         self._known["size"] = typical
         tau = self.softness * typical
-        p, missing = _softened(f, tau) if tau > 0.0 else (np.full(len(f), 0.5), np.zeros(len(f)))
+        p, missing = softened(f, tau) if tau > 0.0 else (np.full(len(f), 0.5), np.zeros(len(f)))
         return _Soft(f, m, tau, self.softness * by_score, p, missing)
 
     def _distance(self, soft: _Soft, prices: Prices) -> Term | None:
@@ -145,22 +165,15 @@ class CostObjective:
         if not s > 0.0:
             return None
         self._known["cost"] = s
-        u, z = c / s, f / tau
+        u = c / s
         value, by_q, by_u = 0.0, np.zeros(len(f)), np.zeros(len(f))
-        for groups in self.partitions:
-            codes = groups.codes
-            used = np.bincount(codes, weights=p * (mass > 0.0), minlength=len(groups)) >= self.min_rejected
-            if used.sum() < 2:
-                continue
-            value += _distance(u, q, codes, used, by_q, by_u)
-        # The median moves along: d(c/s) = dc/s − u ds/s.
-        r = expit((1.0 - u) / BANDWIDTH)
-        pull = q * r * (1.0 - r) / BANDWIDTH
-        moved = float(by_u @ u) / float(pull @ u)
-        by_c = (by_u - moved * pull) / s
-        by_q += moved * (r - 0.5)
-        by_tau = float((by_q * mass) @ (p * (1.0 - p) * z)) / tau + float(by_c @ (rho * (missing + z * p)))
-        gradient = -by_q * q * (1.0 - p) / tau - by_c * rho * p + by_tau * tau_by_score
+        for k, groups in enumerate(self.partitions):
+            used = self._large(groups, p * (mass > 0.0)) if self.compared is None else self.compared[k]
+            if used.sum() >= 2:
+                value += _distance(u, q, groups.codes, used, by_q, by_u)
+        gradient = np.empty(len(f))
+        by_tau = _by_score(f, tau, p, missing, rho, mass, u, s, by_q, by_u, _ROUNDED, gradient)
+        gradient += by_tau * tau_by_score
         return Term(value, gradient)
 
     def _rejection(self, soft: _Soft) -> Term:
@@ -198,7 +211,7 @@ def smoothed_median(costs: Array, weights: Array, near: float | None = None) -> 
     mass = float(weights.sum())
     if not mass > 0.0 or not costs.max(initial=0.0) > 0.0:
         return 0.0
-    return float(_median(costs, weights, mass, near or float(weights @ costs) / mass, BANDWIDTH))
+    return float(_median(costs, weights, near or float(weights @ costs) / mass, _ROUNDED))
 
 
 def _typical_size(scores: Array, shares: Array, near: float | None = None) -> tuple[float, Array]:
@@ -207,14 +220,11 @@ def _typical_size(scores: Array, shares: Array, near: float | None = None) -> tu
     mean, median = float(shares @ sizes), smoothed_median(sizes, shares, near)
     if not median > _TINY * mean:  # most scores are zero
         return mean, shares * np.sign(scores)
-    u = sizes / median
-    r = expit((1.0 - u) / BANDWIDTH)
-    pull = shares * r * (1.0 - r)
-    return median, pull / float(pull @ u) * np.sign(scores)
+    return median, _median_by_score(scores, shares, median, _ROUNDED)
 
 
 @njit(cache=True)
-def _softened(f, tau):  # type: ignore[no-untyped-def]
+def softened(f, tau):  # type: ignore[no-untyped-def]
     """How far each person is rejected, and the score they lack in units of τ: σ(−f/τ) and softplus(−f/τ)."""
     p, soft = np.empty(len(f)), np.empty(len(f))
     for i in range(len(f)):
@@ -226,30 +236,69 @@ def _softened(f, tau):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _median(c, q, mass, s, h):  # type: ignore[no-untyped-def]
+def _median(c, q, s, width):  # type: ignore[no-untyped-def]
     """Newton's method from s on, kept within what is known to be too small and too large."""
     low, high = 0.0, np.inf
     for _ in range(_NEWTON_STEPS):
-        below, slope = 0.0, 0.0
+        excess, slope = 0.0, 0.0
+        near, scale = 1.0 / width, 1.0 / (width * s)
         for i in range(len(c)):
-            u = c[i] / s
-            r = 1.0 / (1.0 + np.exp((u - 1.0) / h)) if u < 1.0 + _FAR * h else 0.0
-            below += q[i] * r
-            slope += q[i] * r * (1.0 - r) * u
-        excess, slope = below - 0.5 * mass, slope / (h * s)
+            x = near - scale * c[i]
+            root = 1.0 / np.sqrt(1.0 + x * x)
+            excess += q[i] * x * root
+            slope += q[i] * root * root * root * c[i]
+        slope *= scale / s
         if excess > 0.0:
             high = s
         else:
             low = s
-        way = np.inf if excess < 0.0 else -np.inf
-        ahead = s - excess / slope if slope > 0.0 else way
+        ahead = s - excess / slope
         ahead = min(max(ahead, 0.25 * s), 4.0 * s)  # far away the slope is next to nothing
         if not low <= ahead <= high:
             ahead = 0.5 * (low + high)
-        if abs(ahead - s) <= 1e-12 * s:
+        if abs(ahead - s) <= _SETTLED * s:
             return ahead
         s = ahead
     return s
+
+
+@njit(cache=True)
+def _median_by_score(scores, shares, median, width):  # type: ignore[no-untyped-def]
+    """Derivative of the smoothed median of the sizes of scores by each score."""
+    gradient, total = np.empty(len(scores)), 0.0
+    for i in range(len(scores)):
+        u = abs(scores[i]) / median
+        x = (1.0 - u) / width
+        root = 1.0 / np.sqrt(1.0 + x * x)
+        pull = shares[i] * root * root * root
+        total += pull * u
+        gradient[i] = pull * np.sign(scores[i])
+    return gradient / total
+
+
+@njit(cache=True)
+def _by_score(f, tau, p, missing, rho, mass, u, s, by_q, by_u, width, gradient):  # type: ignore[no-untyped-def]
+    """Fill in the derivative by each score from those by q and u, and return that by τ.
+
+    The median moves along: d(c/s) = dc/s − u ds/s.
+    """
+    near, per_tau, per_s = 1.0 / width, 1.0 / tau, 1.0 / s
+    moving, pulling = 0.0, 0.0
+    for i in range(len(f)):
+        x = near * (1.0 - u[i])
+        root = 1.0 / np.sqrt(1.0 + x * x)
+        moving += by_u[i] * u[i]
+        pulling += mass[i] * p[i] * root * root * root * u[i]
+    moved, by_tau = 2.0 * width * moving / pulling, 0.0
+    for i in range(len(f)):
+        x = near * (1.0 - u[i])
+        root = 1.0 / np.sqrt(1.0 + x * x)
+        by_c = per_s * rho[i] * (by_u[i] - 0.5 * near * moved * mass[i] * p[i] * root * root * root)
+        by_p = mass[i] * (by_q[i] + 0.5 * moved * x * root)
+        z, slope = per_tau * f[i], per_tau * p[i] * (1.0 - p[i])
+        by_tau += by_p * slope * z + by_c * (missing[i] + z * p[i])
+        gradient[i] = -by_p * slope - by_c * p[i]
+    return by_tau
 
 
 def _table() -> Array:
@@ -291,13 +340,14 @@ def _spread(u, q, codes, used, curves, offsets, width, by_q, by_u):  # type: ign
                 by_u[i] += q[i] * rise / width
 
 
-def _distance(u: Array, q: Array, codes: Ints, used: NDArray[np.bool_], by_q: Array, by_u: Array) -> float:
+def _distance(u: Array, q: Array, codes: Ints, used: Mask, by_q: Array, by_u: Array) -> float:
     """The distance of one partition; adds its derivatives by q and u. Groups that are not used are not there.
 
     The distribution functions are interpolated between nodes, which is exact to some 1e-5.
     """
     histograms, masses = _histograms(u, q, codes, used, _N_NODES, _WIDTH)
     table, step = _TABLE, GRID[1] - GRID[0]
+    used = used & (masses > 0.0)
     everybody = histograms.sum(axis=0) @ table / masses.sum()
     own = np.divide(histograms @ table, masses[:, None], where=used[:, None], out=np.tile(everybody, (len(used), 1)))
     differences = own - everybody
