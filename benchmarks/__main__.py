@@ -10,14 +10,13 @@ import scipy
 import sklearn
 
 import equirecourse
-from benchmarks import black_boxes, equalizers, real_gaps, recourse, scale, scaling, speed, startup, streaming
+from benchmarks import equalizers, recourse, scale, scaling, speed, startup, streaming, surrogates
 
 BENCHMARKS = {
     "startup": startup.main,
     "speed": speed.main,
     "recourse": recourse.main,
-    "real-gaps": real_gaps.main,
-    "black-boxes": black_boxes.main,
+    "surrogates": surrogates.main,
     "equalizers": equalizers.main,
     "scale": scale.main,
     "scaling": scaling.main,

@@ -32,7 +32,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
-from benchmarks.real_gaps import credit, givemecredit, propublica
+from benchmarks._people import credit, givemecredit, propublica
 from equirecourse import ActionSet, EqualRecourseLinear, EqualRecourseSVC, RecourseFrame, find_recourse
 from equirecourse.datasets import load_german
 from equirecourse.equalizers import EqualRecourseBoosting, RecourseReweighting

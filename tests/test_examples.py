@@ -18,8 +18,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 BENCHMARKS = {
     "speed": "ours ÷ SVC",
     "recourse": "HiGHS ÷ ours",
-    "real-gaps": "gap of the mark",
-    "black-boxes": "Spearman of surrogate",
+    "surrogates": "Spearman of surrogate",
     "equalizers": "transport gap (floor)",
     "scaling": "one fit after another",
 }
