@@ -73,44 +73,6 @@ def test_accepted_and_weightless_people_have_no_part(people):
     assert np.all(np.any(weights[rejected & (weight > 0)] != 0, axis=1))
 
 
-@pytest.mark.parametrize("n_bins", [2, 3, 5])
-def test_the_squared_norm_over_bins_is_the_mean_square_of_the_differences_in_the_bins(people, n_bins):
-    distances, group, rejected, _ = people
-    group, ones = group % 2, np.ones(200)
-    # As many rejected in each group as bins divide, so that a bin is so many people.
-    for g in (0, 1):
-        extra = np.flatnonzero(rejected & (group == g))
-        rejected[extra[: len(extra) % n_bins]] = False
-    contrasts = build_contrasts(
-        [check_groups(group, 200)], rejected, sample_weight=ones, n_bins=n_bins, distances=distances
-    )
-    by_bin = [
-        np.sort(distances[rejected & (group == g)]).reshape(n_bins, -1).mean(axis=1) for g in (0, 1)
-    ]  # quantile by quantile
-    differences = contrasts.weights.T @ distances
-    np.testing.assert_allclose(np.abs(differences) * np.sqrt(n_bins), np.abs(by_bin[1] - by_bin[0]), atol=1e-12)
-    assert np.linalg.norm(differences) >= abs(by_bin[1].mean() - by_bin[0].mean()) - 1e-12
-
-
-def test_bins_hold_equal_weight_not_equal_numbers():
-    """One person of weight three fills a bin of their own."""
-    distances = np.array([1.0, 2.0, 3.0, 4.0, 1.0, 2.0])
-    group = np.array([0, 0, 0, 0, 1, 1])
-    weight = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    weights = build_contrasts(
-        [check_groups(group, 6)], np.ones(6, dtype=bool), sample_weight=weight, n_bins=2, distances=distances
-    ).weights
-    np.testing.assert_allclose(
-        np.abs(weights) * np.sqrt(2), [[1, 0], [0, 1 / 3], [0, 1 / 3], [0, 1 / 3], [1, 0], [0, 1]]
-    )
-
-
-def test_bins_need_distances():
-    groups = check_groups([0, 0, 1, 1], 4)
-    with pytest.raises(ValueError, match="distances are needed"):
-        build_contrasts([groups], np.ones(4, dtype=bool), sample_weight=np.ones(4), n_bins=2)
-
-
 def test_a_group_with_too_few_rejected_is_left_out_and_counted():
     group = np.array(["a", "a", "b", "b", "c", "c"])
     rejected = np.array([True, True, True, True, True, False])
@@ -121,14 +83,6 @@ def test_a_group_with_too_few_rejected_is_left_out_and_counted():
     none = build_contrasts([check_groups(group, 6)], rejected, sample_weight=np.ones(6), min_rejected=3)
     assert len(none) == 0
     assert set(none.left_out) == {(0, "a"), (0, "b"), (0, "c")}
-
-
-def test_bins_need_one_person_each():
-    group, rejected = np.array([0, 0, 0, 1, 1]), np.ones(5, dtype=bool)
-    contrasts = build_contrasts(
-        [check_groups(group, 5)], rejected, sample_weight=np.ones(5), n_bins=3, distances=np.arange(5.0)
-    )
-    assert contrasts.left_out == {(0, 1): 2}
 
 
 def test_separate_partitions_stand_side_by_side_and_may_share_labels():

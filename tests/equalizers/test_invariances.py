@@ -1,7 +1,5 @@
 """What must not change when people, groups, units or kernels are merely written down in another way."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -335,35 +333,6 @@ def test_separate_features_have_equal_means_each_and_crossed_ones_in_every_cell(
         assert spread(separate.fit().scores, codes) <= 1e-6 < spread(separate.plain.fit.scores, codes)
     assert spread(crossed.fit().scores, cells) <= 1e-6
     assert spread(separate.fit().scores, cells) > 1e-3
-
-
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[4]], ids=["linear", "rbf", "logistic"])
-@pytest.mark.parametrize("n_bins", [2, 3])
-def test_matched_distributions_have_equal_means_in_every_bin(model, n_bins, make_people, first_round):
-    X, y, group = make_people(240, n_features=5, seed=1)
-    one = first_round(clone(model).set_params(match="distribution", n_bins=n_bins), X, y, group)
-    assert len(one.contrasts) == n_bins
-    before, after = one.plain.fit.scores, one.fit().scores
-    bins = np.zeros((2, n_bins), dtype=object)
-    for b, weights in enumerate(one.contrasts.weights.T):
-        for g in (0, 1):
-            bins[g, b] = people = np.flatnonzero((weights != 0) & (group == g))
-            assert np.ptp(weights[people]) <= 1e-15  # a mean
-        near, far = (after[bins[g, b]].mean() for g in (0, 1))
-        assert abs(near - far) <= 1e-6
-    for g in (0, 1):
-        # Bins of equal numbers, from the nearest to the farthest by the plain model, that hold all the rejected.
-        np.testing.assert_array_equal(np.sort(np.concatenate(bins[g])), np.flatnonzero(one.rejected & (group == g)))
-        assert np.ptp([len(people) for people in bins[g]]) <= 1
-        for nearer, farther in itertools.pairwise(bins[g]):
-            assert before[nearer].min() >= before[farther].max() - 1e-6
-
-
-def test_one_bin_is_the_mean(make_people, first_round):
-    X, y, group = make_people(80, seed=1)
-    mean = first_round(EqualRecourseSVC(), X, y, group).fit()
-    bins = first_round(EqualRecourseSVC(match="distribution", n_bins=1), X, y, group).fit()
-    np.testing.assert_array_equal(mean.scores, bins.scores)
 
 
 def test_a_model_does_not_know_the_group_of_whom_it_judges(make_people, quietly):

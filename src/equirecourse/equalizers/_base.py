@@ -58,8 +58,6 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
     penalty: str
     difference_bound: float | None
     normalize: str
-    match: str
-    n_bins: int
     intersections: bool
     min_rejected: int
     favorable_label: Any
@@ -73,8 +71,6 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         "penalty": [StrOptions({"absolute", "squared"})],
         "difference_bound": [Interval(Real, 0.0, None, closed="left"), None],
         "normalize": [StrOptions({"rejected", "group"})],
-        "match": [StrOptions({"mean", "distribution"})],
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
         "intersections": ["boolean"],
         "min_rejected": [Interval(Integral, 1, None, closed="left")],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
@@ -261,11 +257,6 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
                 f"recourse_penalty={self.recourse_penalty:g} and difference_bound={self.difference_bound:g} are two "
                 "ways to say how much to balance; set one of them."
             )
-        if self.match == "distribution" and self.normalize == "group":
-            raise ValueError(
-                "match='distribution' compares quantiles of the rejected and needs normalize='rejected', "
-                "got normalize='group'."
-            )
 
     def _check_fit_data(self, X: Any, y: NDArray[Any], sensitive_features: Any, sample_weight: Any) -> FitData:
         """Labels, weights and groups, checked together; people of weight zero are left out, as if they were absent."""
@@ -300,7 +291,6 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
             sample_weight=data.sample_weight,
             normalize=self.normalize,
             min_rejected=self.min_rejected,
-            n_bins=self.n_bins if self.match == "distribution" else 1,
             memory=self.memory,
             ties_rejected=data.sign > 0,
         )

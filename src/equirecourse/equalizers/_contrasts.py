@@ -69,18 +69,6 @@ def differences_between(k: int) -> Array:
     return np.asarray(np.sqrt(2.0) * basis)
 
 
-def _quantile_bins(distances: Array, weights: Array, n_bins: int) -> NDArray[np.intp]:
-    """The bin of each person when people are sorted by distance and split into equal total weights."""
-    # People on the margin are equally far but for rounding errors, which must not decide where a bin ends.
-    scale = np.abs(distances).max(initial=0.0) or 1.0
-    order = np.argsort(np.round(distances / scale, 9), kind="stable")
-    ordered = weights[order]
-    middle = np.cumsum(ordered) - ordered / 2
-    bins = np.empty(len(distances), dtype=np.intp)
-    bins[order] = np.minimum((n_bins * middle / ordered.sum()).astype(np.intp), n_bins - 1)
-    return bins
-
-
 def build_contrasts(
     partitions: Sequence[Groups],
     rejected: NDArray[np.bool_],
@@ -88,8 +76,6 @@ def build_contrasts(
     sample_weight: Array,
     normalize: str = "rejected",
     min_rejected: int = 1,
-    n_bins: int = 1,
-    distances: Array | None = None,
 ) -> Contrasts:
     """Contrasts between the rejected people of the groups of each partition.
 
@@ -105,10 +91,6 @@ def build_contrasts(
         Divide by the weight of the group's rejected people (a mean), or of all its people (as the paper prints).
     min_rejected : int
         Groups with fewer rejected people are left out.
-    n_bins : int
-        Number of quantile bins of the distances that are balanced one by one; 1 balances means.
-    distances : ndarray, optional
-        Needed for more than one bin.
 
     Returns
     -------
@@ -117,31 +99,20 @@ def build_contrasts(
     """
     columns: list[Array] = []
     left_out: dict[tuple[int, Hashable], int] = {}
-    # A quantile bin without anybody has no mean.
-    needed = max(min_rejected, n_bins, 1)
     for position, groups in enumerate(partitions):
         counts = np.bincount(groups.codes[rejected & (sample_weight > 0)], minlength=len(groups))
-        kept = np.flatnonzero(counts >= needed)
-        few = np.flatnonzero(counts < needed)
-        left_out.update({(position, groups.labels[k]): int(counts[k]) for k in few})
+        enough = counts >= max(min_rejected, 1)
+        kept = np.flatnonzero(enough)
+        left_out.update({(position, groups.labels[k]): int(counts[k]) for k in np.flatnonzero(~enough)})
         if len(kept) < 2:
             continue
-        differences = differences_between(len(kept))
-        balanced = [np.zeros((len(rejected), len(kept) - 1)) for _ in range(n_bins)]
-        for column, k in enumerate(kept):
+        balanced = np.zeros((len(rejected), len(kept) - 1))
+        for k, difference in zip(kept, differences_between(len(kept)), strict=True):
             members = groups.members(int(k))
             people = np.flatnonzero(members & rejected & (sample_weight > 0))
-            lots = [people]
-            if n_bins > 1:
-                if distances is None:
-                    raise ValueError("distances are needed to split the rejected into quantile bins.")
-                bins = _quantile_bins(distances[people], sample_weight[people], n_bins)
-                lots = [people[bins == b] for b in range(n_bins)]
-            for weights, inside in zip(balanced, lots, strict=True):
-                total = sample_weight[inside if normalize == "rejected" else members].sum()
-                # 1/√n_bins makes the squared norm the mean over the bins of the squared difference.
-                weights[inside] = (sample_weight[inside] / total)[:, None] * differences[column] / np.sqrt(n_bins)
-        columns.extend(balanced)
+            total = sample_weight[people if normalize == "rejected" else members].sum()
+            balanced[people] = (sample_weight[people] / total)[:, None] * difference
+        columns.append(balanced)
     if len(columns) == 1:
         return Contrasts(columns[0], left_out)
     return Contrasts(np.hstack(columns) if columns else np.zeros((len(rejected), 0)), left_out)

@@ -153,7 +153,7 @@ class PartitionedProblem:
         """What stays the same in all rounds."""
         data = self.data
         return Setting(
-            data.partitions, data.y, data.sample_weight, "rejected", self.model.min_rejected, 1, 1, data.sign > 0
+            data.partitions, data.y, data.sample_weight, "rejected", self.model.min_rejected, 1, data.sign > 0
         )
 
     def plain(self) -> FeatureFit:

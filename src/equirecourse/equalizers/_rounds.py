@@ -114,7 +114,6 @@ class Setting:
     sample_weight: Array
     normalize: str
     min_rejected: int
-    n_bins: int
     memory: int
     ties_rejected: bool = True  # a score of zero is predicted as the smaller label, favourable or not
 
@@ -140,8 +139,6 @@ def look(
         sample_weight=weight,
         normalize=setting.normalize,
         min_rejected=setting.min_rejected,
-        n_bins=setting.n_bins,
-        distances=distances,
     )
     gaps = []
     counts: dict[str, int] = {}
@@ -276,7 +273,7 @@ def doubted_if_constant(rounds: Rounds) -> Rounds:
     ending = "no direction is left in which the groups are balanced"
     warnings.warn(
         f"The balanced model is a constant: {ending} ({len(rounds.history[0].own)} differences are to vanish), so it "
-        "says the same to everybody. Use a finite recourse_penalty, fewer bins (n_bins), or more features.",
+        "says the same to everybody. Use a finite recourse_penalty, or more features.",
         ConvergenceWarning,
         stacklevel=4,
     )
@@ -371,7 +368,7 @@ def _too_few(one: Round, setting: Setting) -> list[str]:
 
 def check_plain(plain: Round, setting: Setting) -> None:
     """Refuse to balance what the plain model leaves undefined, and name the groups that are left out."""
-    needed = max(setting.min_rejected, setting.n_bins)
+    needed = setting.min_rejected
     left_out = _too_few(plain, setting)
     defined = [
         sum((position, label) not in plain.own.left_out for label in groups.labels) >= 2

@@ -78,10 +78,6 @@ class EqualRecourseSVC(EqualRecourseEstimator):
     normalize : {"rejected", "group"}, default="rejected"
         Average over a group's rejected people, or divide by the size of the whole group as the paper's formulas
         print. The latter balances distance × rejection rate.
-    match : {"mean", "distribution"}, default="mean"
-        Equalise the mean distance, or the mean within each of ``n_bins`` quantile bins of the distances.
-    n_bins : int, default=3
-        Number of bins for ``match="distribution"``.
     intersections : bool, default=True
         With several sensitive features, balance all combinations of their values, or each feature on its own.
     min_rejected : int, default=5
@@ -216,8 +212,6 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         difference_bound: float | None = None,
         feature_costs: Any = None,
         normalize: str = "rejected",
-        match: str = "mean",
-        n_bins: int = 3,
         intersections: bool = True,
         min_rejected: int = 5,
         favorable_label: Any = None,
@@ -243,8 +237,6 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         self.difference_bound = difference_bound
         self.feature_costs = feature_costs
         self.normalize = normalize
-        self.match = match
-        self.n_bins = n_bins
         self.intersections = intersections
         self.min_rejected = min_rejected
         self.favorable_label = favorable_label

@@ -141,14 +141,13 @@ def _hard(job: _Job) -> Any:
 
 
 def _picked(job: _Job) -> Any:
-    """The best of a path of penalties, of matching distributions, and of remembering two rounds, on held-out folds."""
+    """The best of a path of penalties and of remembering two rounds, on held-out folds."""
     balanced = "balanced" if np.ptp(job.weights) > 0 else None
     model = EqualRecourseLinear(LogisticRegression(max_iter=2000, class_weight=balanced), objective="paper")
     path = model.penalty_path(job.people.X, job.people.y, sensitive_features=job.groups, shares=(0.3, 0.1))
     grid = [
         {"recourse_penalty": [float(p) for p in path], "penalty": ["squared"]},
         {"recourse_penalty": [np.inf], "memory": [1, 2]},
-        {"match": ["distribution"], "n_bins": [3, 8]},
     ]
     frontier = recourse_frontier(
         model, job.people.X, job.people.y, sensitive_features=job.groups, param_grid=grid, cv=3, n_boot=20,
