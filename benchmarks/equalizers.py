@@ -143,7 +143,7 @@ def point(job: Job, strength: float, *, learner: str) -> Any:  # noqa: ARG001
     inner = getattr(replace(job, balance=False), learner)
     numbers = not len(job.X.select_dtypes("category").columns)  # surrogates know nothing else
     given: dict[str, Any] = {"distance": "surrogate"} if numbers else {"actions": job.actions, "time_limit": 1.0}
-    model = RecourseReweighting(inner, strategy="point", random_state=job.seed, **given)
+    model = RecourseReweighting(inner, random_state=job.seed, **given)
     return model.fit(job.X, job.y, sample_weight=job.weights)
 
 

@@ -83,7 +83,7 @@ CALLS = {
     "EqualRecourseSVC": (partial(fitted, equalizers.EqualRecourseSVC), DATA),
     "RecourseReweighting": (
         partial(fitted, equalizers.RecourseReweighting),
-        {"estimator": LogisticRegression(), "max_trials": 1, "cv": 2, **DATA},
+        {"estimator": LogisticRegression(), "cv": 2, **DATA},
     ),
 }  # fmt: skip
 

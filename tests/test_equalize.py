@@ -131,7 +131,7 @@ def test_of_the_boosters_that_the_folds_recommend_the_very_models_are_compared()
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"estimator": RandomForestClassifier()}, "got RandomForestClassifier; RecourseReweighting takes"),
+        ({"estimator": RandomForestClassifier()}, "got RandomForestClassifier; take boosted trees"),
         ({"estimator": Perceptron()}, "got Perceptron"),
         ({"budget": 2.0}, "budget"),
         ({"cv": 1}, "cv"),

@@ -23,7 +23,7 @@ PAGES = {
     "docs/user_guide/audit.md": 3,
     "docs/user_guide/equalize.md": 3,
     "docs/user_guide/equalizers.md": 11,
-    "docs/user_guide/black_boxes.md": 6,
+    "docs/user_guide/black_boxes.md": 4,
     "docs/user_guide/scale.md": 5,
     "docs/user_guide/torch.md": 2,
 }

@@ -252,7 +252,7 @@ def _equalizer(estimator: Any, actions: ActionSet, norm: str, favorable_label: A
     raise ValueError(
         f"equalize trains linear learners with a smooth loss (LogisticRegression, LinearSVC, RidgeClassifier, "
         f"SGDClassifier) and boosted trees (LGBMClassifier, XGBClassifier), got {type(last).__name__}; "
-        "RecourseReweighting takes any classifier with sample weights, and EqualRecourseSVC is for kernels."
+        "take boosted trees in place of a forest, and EqualRecourseSVC for kernels."
     )
 
 

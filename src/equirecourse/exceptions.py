@@ -8,7 +8,6 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = [
     "ConvergenceWarning",
     "NoRecourseWarning",
-    "PlainModelWarning",
     "SmallGroupWarning",
     "UndefinedRecourseWarning",
 ]
@@ -27,7 +26,3 @@ class UndefinedRecourseWarning(UserWarning):
 
 class SmallGroupWarning(UserWarning):
     """A group has too few rejected people to be balanced, and was left out of the balance."""
-
-
-class PlainModelWarning(UserWarning):
-    """A method found no gap that it could close within its budget, and the plain model was kept."""

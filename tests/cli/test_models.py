@@ -306,14 +306,11 @@ EQUAL = {
     "SVC": lambda: EqualRecourseSVC(),
     "LightGBM": lambda: EqualRecourseBoosting(boosters()[0]),
     "XGBoost": lambda: EqualRecourseBoosting(boosters()[1]),
-    "reweighting": lambda: RecourseReweighting(
-        LogisticRegression(), actions=ActionSet.free(NUMBERS), max_trials=2, random_state=0
-    ),
-    "reweighted points": lambda: RecourseReweighting(LogisticRegression(), strategy="point"),
+    "reweighting": lambda: RecourseReweighting(LogisticRegression(), actions=ActionSet.free(NUMBERS)),
+    "reweighting by surrogates": lambda: RecourseReweighting(LogisticRegression(), distance="surrogate"),
 }
 
 
-@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.PlainModelWarning")
 @pytest.mark.filterwarnings("ignore::equirecourse.exceptions.SmallGroupWarning")
 @pytest.mark.parametrize("name", EQUAL)
 def test_equalizer_loads_without_consent(name, tmp_path):

@@ -50,10 +50,9 @@ MODELS = {
     "svc": lambda: EqualRecourseSVC(),
     "lightgbm": lambda: EqualRecourseBoosting(LGBMClassifier(n_estimators=20, verbose=-1)),
     "xgboost": lambda: EqualRecourseBoosting(XGBClassifier(n_estimators=20)),
-    "point": lambda: RecourseReweighting(LogisticRegression(), strategy="point"),
-    "group": lambda: RecourseReweighting(LogisticRegression(), actions=ActionSet.free(people().data)),
-    "group of forests": lambda: RecourseReweighting(
-        RandomForestClassifier(5, max_depth=3, random_state=0), distance="surrogate", max_trials=1
+    "reweighting": lambda: RecourseReweighting(LogisticRegression(), actions=ActionSet.free(people().data)),
+    "reweighted forest": lambda: RecourseReweighting(
+        RandomForestClassifier(5, max_depth=3, random_state=0), distance="surrogate"
     ),
     "partitioned": lambda: PartitionedEqualRecourse(),
 }
@@ -88,7 +87,6 @@ def same(one, other):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.PlainModelWarning")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", MODELS)
 def test_fitted_model_predicts_the_same_after_a_round_trip(name, way, fitted):
@@ -103,7 +101,7 @@ def test_fitted_model_predicts_the_same_after_a_round_trip(name, way, fitted):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["linear", "lightgbm", "group"])
+@pytest.mark.parametrize("name", ["linear", "lightgbm", "reweighting"])
 def test_unfitted_model_survives(name, way):
     model = MODELS[name]()
     assert repr(WAYS[way](model)) == repr(model)

@@ -4,8 +4,7 @@ from equirecourse.equalizers._boosting import EqualRecourseBoosting
 from equirecourse.equalizers._frontier import Frontier, recourse_frontier
 from equirecourse.equalizers._linear import EqualRecourseLinear
 from equirecourse.equalizers._partitioned import PartitionedEqualRecourse
-from equirecourse.equalizers._point_weights import point_weights
-from equirecourse.equalizers._reweighting import RecourseReweighting
+from equirecourse.equalizers._reweighting import RecourseReweighting, point_weights
 from equirecourse.equalizers._svc import EqualRecourseSVC
 
 __all__ = [

@@ -96,7 +96,7 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    RecourseReweighting : for models that do not let us into their loss.
+    EqualRecourseLinear : the same objective for linear learners.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fitting any learner with weights, through pipelines, and with people who count a second time."""
+"""Fitting any learner with weights, through pipelines."""
 
 from __future__ import annotations
 
@@ -8,21 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, assert_all_finite, indexable
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter
 
 from equirecourse._validation import refuse_masked
 
-__all__ = [
-    "check_people",
-    "check_takes_weights",
-    "fit_weighted",
-    "reseeded",
-    "take_feature_names",
-    "without_class_weights",
-]
+__all__ = ["check_people", "check_takes_weights", "fit_weighted", "reseeded", "take_feature_names"]
 
 Array = NDArray[np.float64]
 
@@ -70,29 +62,8 @@ def check_takes_weights(estimator: Any) -> None:
         )
 
 
-def fit_weighted(estimator: Any, X: Any, y: NDArray[Any], weights: Array | None, rows: Any = None) -> Any:
-    """A clone of a learner, fitted to some rows (with repetitions) with weights; ``y`` and weights are by row.
-
-    Parameters
-    ----------
-    estimator : classifier
-        The learner; it is not changed.
-    X : table
-        People.
-    y : ndarray
-        Labels, one per entry of ``rows``.
-    weights : ndarray or None
-        Weights, one per entry of ``rows``, finite and not negative; None for a fit without weights.
-    rows : ndarray of int, optional
-        Rows of X, by default all.
-
-    Returns
-    -------
-    classifier
-        The fitted clone.
-    """
-    if rows is not None and not np.array_equal(rows, np.arange(_num_samples(X))):
-        X = _safe_indexing(X, rows)
+def fit_weighted(estimator: Any, X: Any, y: NDArray[Any], weights: Array | None) -> Any:
+    """A clone of a learner, fitted with weights; None for a fit without weights."""
     model = clone(estimator)
     if weights is None:
         return model.fit(X, y)
@@ -110,19 +81,3 @@ def reseeded(estimator: Any, seed: int) -> Any:
     seed = int(np.random.SeedSequence((seed, 0xEC)).generate_state(1)[0])  # not one that somebody has chosen
     seeds = {name: seed for name in model.get_params() if name.rpartition("__")[2] == "random_state"}
     return model.set_params(**seeds)
-
-
-def without_class_weights(estimator: Any, y: NDArray[Any]) -> tuple[Any, Array]:
-    """A clone of a learner that does not weight classes, and the weights that it would have given these people.
-
-    Learners that balance classes count heads: somebody who is added with a small weight would count in full.
-    """
-    model = clone(estimator)
-    weights = np.ones(len(y))
-    names = [name for name in model.get_params() if name.rpartition("__")[2] == "class_weight"]
-    for name in names:
-        asked = model.get_params()[name]
-        if asked is not None:
-            asked = "balanced" if asked == "balanced_subsample" else asked
-            weights *= compute_sample_weight(asked, y)
-    return model.set_params(**dict.fromkeys(names)), weights

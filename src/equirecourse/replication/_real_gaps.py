@@ -31,7 +31,6 @@ from equirecourse.equalizers import (
 from equirecourse.exceptions import (
     ConvergenceWarning,
     NoRecourseWarning,
-    PlainModelWarning,
     SmallGroupWarning,
     UndefinedRecourseWarning,
 )
@@ -169,7 +168,7 @@ def _svm(kernel: str, penalty: float) -> Callable[[_Job], Any]:
 
 
 def _point(job: _Job) -> Any:
-    model = RecourseReweighting(_logistic(), strategy="point", distance="surrogate", random_state=job.seed)
+    model = RecourseReweighting(_logistic(), distance="surrogate", random_state=job.seed)
     model.fit(job.people.X, job.people.y, sample_weight=job.weights)
     if job.groups is job.people.groups:
         return model
@@ -177,11 +176,6 @@ def _point(job: _Job) -> Any:
     weights, rejected = np.array(model.weights_), np.asarray(model.weights_) < 1
     weights[rejected] = np.random.default_rng(job.seed).permutation(weights[rejected])
     return _logistic().fit(job.people.X, job.people.y, sample_weight=job.weights * weights)
-
-
-def _group(job: _Job) -> Any:
-    model = RecourseReweighting(_logistic(), random_state=job.seed, max_trials=8)
-    return model.fit(job.people.X, job.people.y, sensitive_features=job.groups, sample_weight=job.weights)
 
 
 def _boosting(**settings: Any) -> Callable[[_Job], Any]:
@@ -203,7 +197,6 @@ METHODS: dict[str, tuple[Callable[[_Job], Any], Callable[[_Job], Any]]] = {
     "SVM, linear": (_svm("linear", 0.0), _svm("linear", np.inf)),
     "SVM, rbf": (_svm("rbf", 0.0), _svm("rbf", np.inf)),
     "reweighting, point": (_plain_logistic, _point),
-    "reweighting, group": (_plain_logistic, _group),
     "boosting": (_boosting(kappa=0.0), _boosting()),
 }
 
@@ -221,7 +214,6 @@ def run_real_gap(cell: Cell, scale: Scale) -> dict[str, Any]:
         for category in (
             ConvergenceWarning,
             NoRecourseWarning,
-            PlainModelWarning,
             SmallGroupWarning,
             UndefinedRecourseWarning,
         ):

@@ -125,7 +125,7 @@ class SurrogateRecourse:
 
     See Also
     --------
-    equirecourse.RecourseReweighting : uses these distances as weights.
+    equirecourse.RecourseReweighting : the weights that Algorithm 2 makes of these distances.
 
     Examples
     --------
