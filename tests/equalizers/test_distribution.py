@@ -333,6 +333,17 @@ def test_outliers_in_a_group_do_not_carry_the_equality(seed, kappa):
     assert boundary_gap(paper, clean, its_group) > 0.3
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kappa", [100.0, 1000.0])
+def test_a_large_kappa_does_not_lose_sight_of_the_labels(seed, kappa):
+    rng = np.random.default_rng(seed)
+    X, y, group = four_clouds(2000, rng, outliers=0.05)
+    clean, labels, its_group = four_clouds(4000, rng)
+    model = fitted(X, y, group, kappa=kappa)
+    assert model.score(clean, labels) > 0.98
+    assert boundary_gap(model, clean, its_group) <= 0.15
+
+
 def test_what_is_not_for_this_objective_is_refused_in_one_sentence():
     X, y, group = make_gap(200)
     actions = ActionSet.free(X)

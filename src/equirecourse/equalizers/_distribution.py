@@ -6,18 +6,22 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equirecourse.equalizers._linear_fit import LinearObjective
-from equirecourse.equalizers._objective import CostObjective
+from equirecourse.equalizers._linear_fit import LinearObjective, Solution
+from equirecourse.equalizers._objective import CostObjective, Prices
 from equirecourse.equalizers._rounds import Round, Rounds, Setting, check_plain, look
 from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
 
 __all__ = ["KAPPAS", "minimise_distance"]
 
+Array = NDArray[np.float64]
+
 KAPPAS = (1.0, 3.0, 10.0, 30.0, 100.0)  # from hardly any effect to hardly anything but equality, on whatever data
 _RENEWALS = 3  # of prices: they change with the model, and settle within a few
 _MAX_ITER = 300  # of L-BFGS, in each of the stages
 _TOL = 1e-8  # relative decrease of the objective
+_GENTLE = 10.0  # κ by way of which a larger one is reached if it is not reached at once
 _GIVEN_UP = 0.1  # accuracy on training people, beyond whose loss a model is no longer one of the outcome
 
 
@@ -71,7 +75,7 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
             values.append(objective.value(theta, model.kappa, costs, objective.rejection, prices)[0])
             if number == _RENEWALS:
                 break
-        found = objective.fit(model.kappa, start=theta, prices=prices, max_iter=_MAX_ITER, tol=_TOL)
+        found = _fitted(objective, model.kappa, theta, prices, plain.summary["accuracy"])
         theta, converged = np.append(found.coef, found.intercept), converged and found.converged
         fit = problem.moved(plain_fit, found.coef, found.intercept, found.scores)
         history.append(look(setting, number + 1, "distribution", fit, None, history[-1]))
@@ -92,3 +96,21 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
         )
     ending = "the objective came to rest" if converged else "the steps of the optimiser were used up"
     return Rounds(tuple(history), chosen, converged, ending)
+
+
+def _fitted(objective: LinearObjective, kappa: float, start: Array, prices: Prices | None, accuracy: float) -> Solution:
+    """The minimum next to the start; where it has given up on the labels, that by way of a smaller κ, if it has not."""
+
+    def fit(kappa: float, start: Array) -> Solution:
+        return objective.fit(kappa, start=start, prices=prices, max_iter=_MAX_ITER, tol=_TOL)
+
+    def has_given_up(found: Solution) -> bool:
+        right = (found.scores > 0.0) == (objective.y > 0.0)
+        return bool(np.average(right, weights=objective.costs.weights) < accuracy - _GIVEN_UP)
+
+    found = fit(kappa, start)
+    if kappa > _GENTLE and has_given_up(found):
+        on_the_way = fit(_GENTLE, start)
+        gently = fit(kappa, np.append(on_the_way.coef, on_the_way.intercept))
+        return found if has_given_up(gently) else gently
+    return found
