@@ -80,8 +80,8 @@ for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
 # Equal, but how?
 # ---------------
 # The curves are not only nearer to each other, they are steeper: rejected people are about equally far from a yes. The
-# coefficients say why: one yes-or-no question, whether a payment was ever overdue, has most of the weight. That is equal
-# treatment, and a blunt one. Look at the model, not only at its gap.
+# coefficients say why: one yes-or-no question, whether a payment was ever overdue, has most of the weight. That is
+# equal treatment, and a blunt one. Look at the model, not only at its gap.
 
 share = pd.DataFrame(
     {name: np.abs(model[-1].coef_[0]) / model[-1].weight_norm_ for name, model in models.items()},
