@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equirecourse.recourse._linear._form import MARGINS, LinearForm, nudged
-from equirecourse.recourse._milp import ActionProgram, Choice, solve_programs, total
+from equirecourse.recourse._milp import ActionProgram, Choice, Outcome, solve_programs, total
 from equirecourse.recourse._problem import Answers, Problem
 
 __all__ = ["solve"]
 
 Array = NDArray[np.float64]
+
+# Score that a number gains at a typical cost, relative to the score that a person lacks: below it, coefficients are the
+# rounding errors of a fit, and as coefficients of a program they would drown all others.
+_NEGLIGIBLE = 1e-13
 
 
 def solve(problem: Problem, form: LinearForm) -> Answers:
@@ -79,8 +84,10 @@ class LinearProgram(ActionProgram):
         self.form = form
         self.slopes = form.folded_slopes(problem.actions, np.isnan(problem.start[person]))
         self.rounding = float(form.rounding(problem.start, [person])[0])
+        gains = np.abs(form.slopes) * scale / np.array([feature.cost for feature in problem.actions])
+        self.negligible = gains < _NEGLIGIBLE * max(abs(float(form.scores[person])), self.rounding)
         super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
-        score = [self.moves[j] * float(slope) for j, slope in enumerate(form.slopes) if slope != 0.0]
+        score = [self.moves[j] * float(form.slopes[j]) for j in np.flatnonzero(~self.negligible)]
         for j, table in enumerate(form.tables):
             part = self.parts[j]
             if table is not None and isinstance(part, Choice):
@@ -92,9 +99,16 @@ class LinearProgram(ActionProgram):
 
     def typical_move(self, j: int) -> float:
         """The distance at which a number makes up for the whole score by itself, if that is farther than is typical."""
-        slope = abs(float(self.form.slopes[j]))
+        slope = 0.0 if self.negligible[j] else abs(float(self.form.slopes[j]))
         alone = abs(float(self.form.scores[self.person])) / slope if slope > 0.0 else 0.0
         return max(super().typical_move(j), alone)
+
+    def solve(self, deadline: float) -> Outcome:
+        """Find the cheapest action that the model accepts; without one, nothing is claimed of what was neglected."""
+        outcome = super().solve(deadline)
+        if outcome.own is None and self.form.slopes[self.negligible].any():
+            return replace(outcome, proven=False, lower=0.0)
+        return outcome
 
     def variants(self, own: Array) -> Iterator[Array]:
         """The action, and the same a hair farther along a continuous number."""
