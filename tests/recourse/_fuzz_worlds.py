@@ -398,9 +398,10 @@ def displaced(rng, seed, people, setting):
     name = str(rng.choice(setting.numbers))
     cuts = thresholds(seed, name)
     value = float(rng.choice([*cuts, -9.0, 9.0, 0.3]))
-    value = [value, float(np.float32(value)), np.nextafter(value, np.inf), np.nextafter(value, -np.inf)][
-        rng.integers(4)
-    ]
+    with np.errstate(over="ignore"):
+        single = float(np.float32(value))
+    near = [value, single, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)][rng.integers(4)]
+    value = near if np.isfinite(near) else value
     if people[name].dtype.kind == "i":
         value = int(np.round(value))
     column = people[name].to_numpy().copy()

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 # Score that a number gains at a typical cost, relative to the score that a person lacks: below it, coefficients are the
 # rounding errors of a fit, and as coefficients of a program they would drown all others.
 _NEGLIGIBLE = 1e-13
+_LEAST = 1e-6  # of the score that is gained at a typical cost: what is lacking may be next to nothing
 
 
 def solve(problem: Problem, form: LinearForm) -> Answers:
@@ -84,8 +85,8 @@ class LinearProgram(ActionProgram):
         self.form = form
         self.slopes = form.folded_slopes(problem.actions, np.isnan(problem.start[person]))
         self.rounding = float(form.rounding(problem.start, [person])[0])
-        gains = np.abs(form.slopes) * scale / np.array([feature.cost for feature in problem.actions])
-        self.negligible = gains < _NEGLIGIBLE * max(abs(float(form.scores[person])), self.rounding)
+        typical = np.abs(form.slopes) * scale / np.array([feature.cost for feature in problem.actions])
+        self.negligible = typical < _NEGLIGIBLE * max(abs(float(form.scores[person])), self.rounding)
         super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
         score = [self.moves[j] * float(form.slopes[j]) for j in np.flatnonzero(~self.negligible)]
         for j, table in enumerate(form.tables):
@@ -95,7 +96,8 @@ class LinearProgram(ActionProgram):
                 score.append(part.weighted(gains))
         # A hair short of the boundary, because the model's own sum may be rounded up.
         lacking = float(form.scores[person]) + self.rounding
-        self.program.at_least((total(score) + lacking) * (1.0 / max(abs(lacking), 1e3 * self.rounding)), 0.0)
+        size = max(abs(lacking), 1e3 * self.rounding, _LEAST * float(typical.max(initial=0.0)))
+        self.program.at_least((total(score) + lacking) * (1.0 / size), 0.0)
 
     def typical_move(self, j: int) -> float:
         """The distance at which a number makes up for the whole score by itself, if that is farther than is typical."""
