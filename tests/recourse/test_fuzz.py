@@ -41,6 +41,7 @@ def test_no_proof_is_refuted_by_trying_everything(chunk):
         148251,
         148252,
         148257,
+        156501,
         159297,
     ],
 )
@@ -52,3 +53,10 @@ def test_worlds_that_were_wrong_once(seed):
 def test_what_was_ruled_out_is_not_tried_again_in_another_guise():
     # Sixty times the same action, with other auxiliary switches; then the program gave up.
     assert ask(make_world(905), only=0).exact.all()
+
+
+def test_where_a_model_s_own_sums_are_rounding_errors_nothing_is_proven():
+    # The only way to a yes is along a coefficient of 1e-16, ten thousand million units away.
+    answer = ask(make_world(156500))
+    assert (answer.costs > 1e9).all()
+    assert not answer.exact.any()

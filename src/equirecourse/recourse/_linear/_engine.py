@@ -35,6 +35,7 @@ _HAIR = 1e-7
 _CHUNK = 4096
 
 # People at a time for whom a formula answers: what is put down for them stays in the cache until it is used.
+_FAR = 1e8  # of the size of a number, and of its typical change
 _FREE_CHUNK = 2**16
 
 
@@ -58,7 +59,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     if not always_milp and _is_free(problem, form):
         for start in range(0, len(problem.start), _FREE_CHUNK):
             _ask(problem, form, np.arange(start, min(start + _FREE_CHUNK, len(problem.start))), _free, answers)
-        return answers
+        return _doubting(problem, answers)
     easy = np.zeros(len(problem.start), dtype=bool)
     knapsack = _separable if problem.norm in DISTANCES else solve_shifts
     for folded, people in () if always_milp else _fold_links(problem, form):
@@ -69,6 +70,17 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     if len(hard):
         _merge(problem, answers, _by_program(problem.take(hard), form.take(hard)), hard)
         problem.tick(int((~easy).sum()))
+    return _doubting(problem, answers)
+
+
+def _doubting(problem: Problem, answers: Answers) -> Answers:
+    """The answers, without a proof for who would have to go so far that the model's own sums are rounding errors."""
+    costs = np.array([feature.cost for feature in problem.actions])
+    with np.errstate(invalid="ignore", over="ignore"):
+        moved = np.abs(answers.own - problem.start)
+        far = (moved * costs > _FAR) & (moved > _FAR * np.abs(problem.start))
+    doubtful = answers.found & far.any(axis=1)
+    answers.proven[doubtful], answers.lower[doubtful] = False, 0.0
     return answers
 
 
