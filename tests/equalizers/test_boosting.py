@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from equirecourse import ActionSet, find_recourse
 from equirecourse.datasets import load_credit
-from equirecourse.equalizers import EqualRecourseBoosting, _boosting
+from equirecourse.equalizers import EqualRecourseBoosting, _boosting_fit
 from equirecourse.equalizers._experience import Experience
 from equirecourse.exceptions import SmallGroupWarning
 
@@ -112,15 +112,15 @@ def test_with_actions_the_gap_of_what_people_experience_shrinks_on_new_people(na
 
 @pytest.mark.parametrize("favorable", ["yes", "no"])
 def test_the_pull_is_the_gradient_by_scores_here_and_where_people_arrive(favorable, monkeypatch):
-    monkeypatch.setattr(_boosting, "_STRONGEST", np.inf)  # nobody's pull is cut
-    monkeypatch.setattr(_boosting, "_LONGEST", np.inf)
+    monkeypatch.setattr(_boosting_fit, "_STRONGEST", np.inf)  # nobody's pull is cut
+    monkeypatch.setattr(_boosting_fit, "_LONGEST", np.inf)
     X, y, group = make_gap(300)
     model = EqualRecourseBoosting(BOOSTERS["lightgbm"], favorable_label=favorable)
     problem = model._open(X, y, group, np.random.default_rng(1).uniform(0.5, 2.0, len(y)))
     n, kappa, held, part = len(y), 3.0, 0.4, 0.5
     here = problem.plain().scores
     people = np.flatnonzero(problem.sign * here <= 0)[::2]
-    arrived = _boosting._Arrived(people, None, here[people], np.full(len(people), 0.1 * problem.sign))
+    arrived = _boosting_fit.Arrived(people, None, here[people], np.full(len(people), 0.1 * problem.sign))
     costs = problem.costs.comparing(problem.sign * here)
     weights = problem.weights * n / problem.weights.sum()
 
@@ -130,10 +130,10 @@ def test_the_pull_is_the_gradient_by_scores_here_and_where_people_arrive(favorab
         reached[people] = (1 - part) * own[people] + part * (here[people] + there - arrived.scores_there)
         drift = costs.rejection(problem.sign * own).value - held
         loss = weights @ (np.logaddexp(0, own) - problem.y * own)
-        return loss + kappa * n * (costs.distance(problem.sign * reached).value + _boosting._HOLD * drift**2)
+        return loss + kappa * n * (costs.distance(problem.sign * reached).value + _boosting_fit._HOLD * drift**2)
 
     scores = np.concatenate([here, arrived.scores_there]) + 0.3 * np.random.default_rng(0).normal(size=n + len(people))
-    gradient, curvature = _boosting._Objective(problem, costs, kappa, None, held, arrived)(None, scores)
+    gradient, curvature = _boosting_fit.BoostingObjective(problem, costs, kappa, None, held, arrived)(None, scores)
     assert (curvature > 0).all()
     for i in [*people[:10], *range(0, n, 20), *range(n, n + len(people), 10)]:
         step = 1e-4 * (np.arange(len(scores)) == i)
@@ -143,7 +143,7 @@ def test_the_pull_is_the_gradient_by_scores_here_and_where_people_arrive(favorab
 def test_the_pull_is_halved_after_a_tree_that_went_too_far():
     X, y, group = make_gap(300)
     problem = EqualRecourseBoosting(BOOSTERS["lightgbm"])._open(X, y, group, None)
-    objective = _boosting._Objective(problem, problem.costs, 1.0, None, 0.5)
+    objective = _boosting_fit.BoostingObjective(problem, problem.costs, 1.0, None, 0.5)
     near = problem.plain().scores
     far = near + 3.0 * group
     cautions = []

@@ -319,12 +319,16 @@ def four_clouds(n, rng, outliers=0.0):
     return X, y, group
 
 
+def with_outliers(seed):
+    """People of whom a twentieth of a group is far away, and new ones without such."""
+    rng = np.random.default_rng(seed)
+    return four_clouds(2000, rng, outliers=0.05), four_clouds(4000, rng)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kappa", [3.0, 10.0])
 def test_outliers_in_a_group_do_not_carry_the_equality(seed, kappa):
-    rng = np.random.default_rng(seed)
-    X, y, group = four_clouds(2000, rng, outliers=0.05)
-    clean, labels, its_group = four_clouds(4000, rng)
+    (X, y, group), (clean, labels, its_group) = with_outliers(seed)
     plain, equal = (fitted(X, y, group, kappa=value) for value in (0.0, kappa))
     assert boundary_gap(plain, clean, its_group) > 0.8
     assert boundary_gap(equal, clean, its_group) <= 0.10
@@ -336,9 +340,7 @@ def test_outliers_in_a_group_do_not_carry_the_equality(seed, kappa):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kappa", [100.0, 1000.0])
 def test_a_large_kappa_does_not_lose_sight_of_the_labels(seed, kappa):
-    rng = np.random.default_rng(seed)
-    X, y, group = four_clouds(2000, rng, outliers=0.05)
-    clean, labels, its_group = four_clouds(4000, rng)
+    (X, y, group), (clean, labels, its_group) = with_outliers(seed)
     model = fitted(X, y, group, kappa=kappa)
     assert model.score(clean, labels) > 0.98
     assert boundary_gap(model, clean, its_group) <= 0.15

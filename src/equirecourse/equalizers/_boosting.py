@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import copy
-import json
-import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index, split_features
 from equirecourse.actions import NORMS, ActionSet
-from equirecourse.equalizers._experience import Arrivals, Experience
-from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
+from equirecourse.equalizers._boosting_fit import (
+    SOFTNESS,
+    BoostingProblem,
+    default_booster,
+    library_of,
+    loss_weights,
+    neutral,
+)
+from equirecourse.equalizers._experience import Experience
+from equirecourse.equalizers._objective import CostObjective
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import check_people, take_feature_names
-from equirecourse.exceptions import SmallGroupWarning
 from equirecourse.solvers import one_blas_thread
 
 __all__ = ["EqualRecourseBoosting"]
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-_DEFAULT_TREES = 100  # of both libraries
-_STAGES = 4  # before each of which prices are renewed
-_STRONGEST = 3.0  # pull of equality on a person, in units of the most that their label pulls
-_LONGEST = 30.0  # step that it would make of a score by itself, before the learning rate
-_NEAR = 0.002  # by which the acceptance rate may differ in the end
-_ON_THE_WAY = 0.5  # share of a change of cost that is due to the score where a person arrives, and not where they are
-_HOLD = 10.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
-_SOFTNESS = STAGES[0]  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
 
 class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
@@ -208,10 +196,10 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
                 problem.store(model, *problem.fit(plain, float(model.kappa)))
         return models
 
-    def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> _Problem:
-        whole = _default_booster() if self.estimator is None else clone(self.estimator)
+    def _open(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> BoostingProblem:
+        whole = default_booster() if self.estimator is None else clone(self.estimator)
         steps, booster = (whole[:-1], whole[-1]) if isinstance(whole, Pipeline) else (None, whole)
-        library = _library(booster)
+        library = library_of(booster)
         X, y = check_people(X, y)
         classes = check_labels(y)
         yes = favorable_index(classes, self.favorable_label)
@@ -231,16 +219,16 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
             experience = Experience(
                 X, self.actions, self.norm, classes[yes], self.max_people, self.random_state, self.n_jobs
             )
-        return _Problem(
-            booster=_neutral(booster, library),
+        return BoostingProblem(
+            booster=neutral(booster, library),
             library=library,
             step=None if not isinstance(whole, Pipeline) else whole.steps[-1][0],
             steps=steps if steps is not None and len(steps) else None,
             X=seen,
             y=upper.astype(np.float64),
             people=weights,
-            weights=_loss_weights(booster, upper, weights),
-            costs=CostObjective(partitions, weights, self.min_rejected, _SOFTNESS) if partitions else None,
+            weights=loss_weights(booster, upper, weights),
+            costs=CostObjective(partitions, weights, self.min_rejected, SOFTNESS) if partitions else None,
             classes=classes,
             sign=1.0 if yes == 1 else -1.0,
             warm_up=self.warm_up,
@@ -311,335 +299,3 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         if self.estimator is not None:
             tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """A booster as it came out of a stage, its scores of the training people, and a row of the table."""
-
-    booster: Any
-    scores: Array
-    row: dict[str, Any]
-    prices: Prices | None = None
-    shift: float = 0.0  # that is to be added to the booster's own scores
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """Training people as the booster sees them; ``y`` is 1 for the second label, ``sign`` says whether that is a yes.
-
-    ``people`` are their weights, and ``weights`` those of their losses, with class weights.
-    """
-
-    booster: Any
-    library: str
-    step: str | None
-    steps: Any
-    X: Any
-    y: Array
-    people: Array
-    weights: Array
-    costs: CostObjective | None
-    classes: NDArray[Any]
-    sign: float
-    warm_up: float
-    experience: Experience | None
-
-    @property
-    def n_trees(self) -> int:
-        """How many trees there are to be; XGBoost's parameters do not say unless the user does."""
-        asked = self.booster.get_params()["n_estimators"]
-        return _DEFAULT_TREES if asked is None else int(asked)
-
-    def plain(self) -> _Fit:
-        """The booster with the log-loss alone."""
-        return self._looked_at("plain", self._grow(self.n_trees, _Objective(self), None), None)
-
-    def fit(self, plain: _Fit, kappa: float) -> tuple[_Fit, list[dict[str, Any]]]:
-        """The last stage, and the rows of all of them."""
-        rows = [plain.row]
-        if self.costs is None or kappa == 0.0:
-            return plain, rows
-        self._warn_of_small_groups(plain.scores)
-        n_trees = self.n_trees
-        warm = min(round(self.warm_up * n_trees), n_trees - 1)
-        costs = self.costs.comparing(self.sign * plain.scores)
-        held = costs.rejection(self.sign * plain.scores).value
-        now: _Fit | None = None
-        if warm:
-            now = self._looked_at("warm-up", self._grow(warm, _Objective(self), None), None)
-        for size in np.diff(np.linspace(warm, n_trees, min(_STAGES, n_trees - warm) + 1).round().astype(int)):
-            prices, arrived = None, None
-            if self.experience is not None and now is not None:
-                codes = self.costs.partitions[0].codes
-                model = self._whole(self._ordinary(now.booster))
-                prices, there = self.experience.prices(model, self.sign * now.scores, self.people, codes, _SOFTNESS)
-                arrived = self._arrived(there, now)
-            booster = self._grow(int(size), _Objective(self, costs, kappa, prices, held, arrived), now)
-            now = self._looked_at("distribution", booster, prices)
-            rows.append(now.row)
-        assert now is not None
-        chosen = self._held(now, plain)
-        rows[-1] = chosen.row
-        return chosen, rows
-
-    def _arrived(self, there: Arrivals, now: _Fit) -> _Arrived | None:
-        """What the booster sees of the places that people would go to, and its scores of them."""
-        if len(there.people) == 0:
-            return None
-        seen = there.table if self.steps is None else self.steps.transform(there.table)
-        return _Arrived(there.people, seen, now.scores[there.people], self._scores(now.booster, seen))
-
-    def _held(self, now: _Fit, plain: _Fit) -> _Fit:
-        """The last stage with a constant added to its scores, so that as many people are accepted as by the plain one.
-
-        The soft rate that the objective holds is not quite that of decisions.
-        """
-        before, after = self.sign * plain.scores, self.sign * now.scores
-        if now.row["acceptance"] == plain.row["acceptance"]:
-            return now
-        values, which = np.unique(after, return_inverse=True)
-        if len(values) < 2:
-            return now
-        below = np.cumsum(np.bincount(which, weights=self.people))[:-1] / self.people.sum()
-        away = np.abs(below - np.average(before <= 0.0, weights=self.people))
-        # In the widest gap between the scores of two people there, so that nobody is left on the boundary itself.
-        near = np.flatnonzero(away <= away.min() + _NEAR)
-        widest = near[int(np.argmax(values[near + 1] - values[near]))]
-        border = 0.5 * float(values[widest] + values[widest + 1])
-        return self._looked_at(now.row["kind"], now.booster, now.prices, -self.sign * border)
-
-    def _grow(self, n_trees: int, objective: _Objective, before: _Fit | None) -> Any:
-        """More trees after those that there are."""
-        booster = clone(self.booster).set_params(n_estimators=n_trees, objective=objective)
-        key = "xgb_model" if self.library == "xgboost" else "init_model"
-        known = None if before is None else before.booster
-        if known is not None:
-            known = known.get_booster() if self.library == "xgboost" else known.booster_
-        X, y = self.X, self.y.astype(int)
-        if objective.arrived is not None:
-            X, y = _stacked(X, objective.arrived.X), np.append(y, y[objective.arrived.people])
-        return booster.fit(X, y, **({} if known is None else {key: known}))
-
-    def _scores(self, booster: Any, X: Any) -> Array:
-        raw = {"output_margin": True} if self.library == "xgboost" else {"raw_score": True}
-        return np.asarray(booster.predict(X, **raw), dtype=np.float64)
-
-    def _looked_at(self, kind: str, booster: Any, prices: Prices | None, shift: float = 0.0) -> _Fit:
-        scores = self._scores(booster, self.X) + shift
-        rejected = scores <= 0 if self.sign > 0 else scores > 0
-        loss = float(self.weights @ (np.logaddexp(0.0, scores) - self.y * scores)) / float(self.weights.sum())
-        row: dict[str, Any] = {
-            "kind": kind,
-            "trees": _n_trees(booster, self.library),
-            "distance": np.nan if self.costs is None else self.costs.distance(self.sign * scores, prices).value,
-            "loss": loss,
-            "accuracy": float(np.average((scores > 0) == (self.y > 0), weights=self.people)),
-            "acceptance": float(np.average(~rejected, weights=self.people)),
-        }
-        partitions = () if self.costs is None else self.costs.partitions
-        for groups in partitions:
-            counts = np.bincount(groups.codes[rejected], minlength=len(groups))
-            feature = f"{groups.names[0]}=" if len(partitions) > 1 else ""
-            for label, count in zip(groups.labels, counts, strict=True):
-                name = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-                row[f"rejected ({feature}{name})"] = int(count)
-        return _Fit(booster, scores, row, prices, shift)
-
-    def _ordinary(self, booster: Any, shift: float = 0.0) -> Any:
-        return (_plain_xgboost if self.library == "xgboost" else _plain_lightgbm)(booster, shift)
-
-    def _whole(self, booster: Any) -> Any:
-        """The booster behind the steps before it, deciding between the labels of the user."""
-        model = booster if self.steps is None else Pipeline([*self.steps.steps, (self.step, booster)])
-        return _Labelled(model, self.classes)
-
-    def _warn_of_small_groups(self, scores: Array) -> None:
-        assert self.costs is not None
-        rejected = scores <= 0 if self.sign > 0 else scores > 0
-        for groups in self.costs.partitions:
-            counts = np.bincount(groups.codes[rejected], minlength=len(groups))
-            small = [repr(groups.labels[k]) for k in np.flatnonzero(counts < self.costs.min_rejected)]
-            if small:
-                warnings.warn(
-                    f"group {', '.join(small)} has fewer than min_rejected={self.costs.min_rejected:g} rejected people "
-                    "under the plain booster, and is left out of the comparison.",
-                    SmallGroupWarning,
-                    stacklevel=5,
-                )
-
-    def store(self, model: EqualRecourseBoosting, chosen: _Fit, rows: list[dict[str, Any]]) -> None:
-        """Set the fitted attributes of a model."""
-        booster = self._ordinary(chosen.booster, chosen.shift)
-        model.estimator_ = booster if self.steps is None else Pipeline([*self.steps.steps, (self.step, booster)])
-        model.classes_ = self.classes
-        model.favorable_label_ = self.classes[1] if self.sign > 0 else self.classes[0]
-        model.rounds_ = pd.DataFrame(rows).assign(chosen=[row is chosen.row for row in rows])
-        model.converged_ = True
-        take_feature_names(model, self.steps if self.steps is not None else chosen.booster)
-
-
-class _Labelled:
-    """A fitted booster of labels 0 and 1 that says the labels of the user."""
-
-    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
-        self._recourse_model, self.classes_ = model, classes
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Label of each person."""
-        return np.asarray(self.classes_[np.asarray(self._recourse_model.predict(X)).astype(int)])
-
-
-@dataclass(frozen=True)
-class _Arrived:
-    """Places that rejected people would go to, as the booster sees them, and scores at the beginning of a stage."""
-
-    people: Ints
-    X: Any
-    scores_here: Array
-    scores_there: Array
-
-
-class _Objective:
-    """Gradient of the loss with κ·(D + the squared drift of the acceptance rate), and the curvature of the loss.
-
-    What a yes costs a person depends on the score where they are, and as much on the score where they would arrive:
-    trees change one without the other. So D sees the mean of both changes, and places of arrival are rows of their own,
-    without a label.
-
-    The curvature of the distance is left out: it is that of moving a whole group at once, and with it in every leaf the
-    trees hardly learn any more. A κ that is too large for such steps shows on held-out people.
-    """
-
-    def __init__(
-        self,
-        problem: _Problem,
-        costs: CostObjective | None = None,
-        kappa: float = 0.0,
-        prices: Prices | None = None,
-        held: float = np.nan,
-        arrived: _Arrived | None = None,
-    ) -> None:
-        self.problem, self.costs, self.kappa = problem, costs, kappa
-        self.prices, self.held, self.arrived = prices, held, arrived
-        self.caution, self._last = 1.0, np.inf
-
-    def __deepcopy__(self, memo: Any) -> _Objective:
-        return self  # a booster that copies its parameters still has to speak to this one
-
-    def _cautious(self, value: float) -> float:
-        """A factor of the pull: halved where the last tree went too far, and raised again tree by tree."""
-        self.caution = min(1.0, 1.1 * self.caution) if value <= self._last else 0.5 * self.caution
-        self._last = value
-        return self.caution
-
-    def __call__(self, y_true: Any, scores: Any) -> tuple[Array, Array]:  # noqa: ARG002 - the libraries pass labels
-        problem, n = self.problem, len(self.problem.y)
-        f, there = np.split(np.asarray(scores, dtype=np.float64), [n])
-        weights = problem.weights * (n / problem.weights.sum())
-        chance = expit(f)
-        gradient, curvature = weights * (chance - problem.y), weights * chance * (1.0 - chance)
-        if self.costs is None:
-            return gradient, np.maximum(curvature, 1e-6)
-        reached = f.copy()
-        if self.arrived is not None:
-            people = self.arrived.people
-            ahead = (there - self.arrived.scores_there) - (f[people] - self.arrived.scores_here)
-            reached[people] += _ON_THE_WAY * ahead
-        distance = self.costs.distance(problem.sign * reached, self.prices)
-        rejection = self.costs.rejection(problem.sign * f)
-        drift = rejection.value - self.held
-        kappa = self.kappa * self._cautious(distance.value + _HOLD * drift**2)
-        pull = problem.sign * kappa * n * distance.gradient
-        hold = problem.sign * kappa * n * 2.0 * _HOLD * drift * rejection.gradient
-        if self.arrived is not None:
-            chance = expit(there)
-            curvature = np.append(curvature, weights[people] * chance * (1.0 - chance))
-            weights = np.append(weights, weights[people])
-            gradient, hold = np.append(gradient, np.zeros(len(there))), np.append(hold, np.zeros(len(there)))
-            pull = np.append(pull, _ON_THE_WAY * pull[people])
-            pull[people] *= 1.0 - _ON_THE_WAY
-        most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
-        return gradient + np.clip(pull + hold, -most, most), np.maximum(curvature, 1e-6)
-
-
-def _stacked(X: Any, more: Any) -> Any:
-    """Some rows below others, in the kind of table that the first are in."""
-    if isinstance(X, pd.DataFrame):
-        return pd.concat([X, more], ignore_index=True)
-    return sparse.vstack([X, more], format="csr") if sparse.issparse(X) else np.vstack([X, more])
-
-
-def _loss_weights(booster: Any, upper: Mask, weights: Array) -> Array:
-    """Weights of the losses: those of people, and what the booster's own parameters make of classes."""
-    given = booster.get_params()
-    weights = weights * compute_sample_weight(given.get("class_weight"), upper.astype(int))
-    factor = given.get("scale_pos_weight")
-    if given.get("is_unbalance"):
-        factor = float((~upper).sum() / max(upper.sum(), 1))
-    return weights * np.where(upper, 1.0 if factor is None else float(factor), 1.0)
-
-
-def _neutral(booster: Any, library: str) -> Any:
-    """The booster without weights of its own, which are in the objective, and beginning at even odds."""
-    booster = clone(booster)
-    known = booster.get_params()
-    neutral = {"class_weight": None, "scale_pos_weight": None, "is_unbalance": False}
-    booster.set_params(**{name: value for name, value in neutral.items() if name in known})
-    if library == "xgboost":
-        booster.set_params(base_score=0.5)
-    return booster
-
-
-def _n_trees(booster: Any, library: str) -> int:
-    return int(booster.get_booster().num_boosted_rounds() if library == "xgboost" else booster.booster_.num_trees())
-
-
-def _default_booster() -> Any:
-    try:
-        from lightgbm import LGBMClassifier
-    except ImportError:
-        raise ImportError(
-            'EqualRecourseBoosting needs LightGBM or XGBoost; run pip install "equirecourse[boost]".'
-        ) from None
-    return LGBMClassifier(n_estimators=100, max_depth=4, verbose=-1)
-
-
-def _library(booster: Any) -> str:
-    name = type(booster).__name__
-    library = type(booster).__module__.split(".")[0]
-    if (library, name) not in (("xgboost", "XGBClassifier"), ("lightgbm", "LGBMClassifier")):
-        raise ValueError(f"EqualRecourseBoosting trains an XGBClassifier or an LGBMClassifier, got {name}.")
-    return str(library)
-
-
-def _plain_xgboost(booster: Any, shift: float) -> Any:
-    """The same trees under the library's own log-loss, so that probabilities are probabilities."""
-    saved = json.loads(bytes(booster.get_booster().save_raw("json")).decode())
-    learner = saved["learner"]
-    learner["objective"] = {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}}
-    learner["learner_model_param"]["base_score"] = "5E-1"
-    first = learner["gradient_booster"]["model"]["trees"][0]
-    for node, left in enumerate(first["left_children"]):
-        if left == -1:  # a leaf, whose value is kept where other nodes have their threshold
-            first["split_conditions"][node] += shift
-    plain = clone(booster).set_params(objective="binary:logistic", base_score=0.5)
-    plain.load_model(bytearray(json.dumps(saved).encode()))
-    return plain
-
-
-def _plain_lightgbm(booster: Any, shift: float) -> Any:
-    """The same trees under the library's own log-loss, so that probabilities are probabilities."""
-    from lightgbm import Booster
-
-    plain = copy.copy(booster)
-    text = booster.booster_.model_to_string()
-    plain._Booster = Booster(
-        model_str=text.replace("\nfeature_names=", "\nobjective=binary sigmoid:1\nfeature_names=", 1)
-    )
-    trees = plain._Booster
-    for leaf in range(trees.dump_model(num_iteration=1)["tree_info"][0]["num_leaves"] if shift else 0):
-        trees.set_leaf_output(0, leaf, trees.get_leaf_output(0, leaf) + shift)
-    plain.set_params(objective="binary")
-    plain._objective = "binary"
-    return plain
