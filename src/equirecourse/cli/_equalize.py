@@ -130,7 +130,8 @@ def _show(found: RecourseAudit, changed: bool) -> None:
         table([row["name"], *sides], lines)
         low, high = row["reduction_interval"]
         if changed and row["reduction"] is not None and low is not None:
-            say(f"The gap fell by {row['reduction']:.3f} (95 % interval {low:.3f} to {high:.3f}).")
+            fact = "The gap fell by" if low > 0.0 else "It is not beyond doubt that the gap fell: reduction of"
+            say(f"{fact} {row['reduction']:.3f} (95 % interval {low:.3f} to {high:.3f}).")
         say(f"after: {row['after']['verdict']}")
         if changed:
             say("Could it be good for a bad reason?")
