@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from types import ModuleType
 
 TYPE_CHECKING = False  # as type checkers know it: the module typing would take longer to load than the rest
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     from equirecourse._equalize import Equalized, equalize
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from equirecourse.flipsets import flipsets
     from equirecourse.metrics import RecourseFrame, recourse_gap
     from equirecourse.recourse import find_recourse
+else:
+    ModuleType = type(sys)
 
 __all__ = [
     "ActionSet",
@@ -81,6 +82,8 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

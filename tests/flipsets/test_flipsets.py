@@ -17,6 +17,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from equirecourse import ActionSet, find_recourse, flipsets
 from equirecourse.actions import Feature, Link, total_cost
 from equirecourse.datasets import load_german
+from equirecourse.flipsets import flipsets_of
+from equirecourse.recourse import open_model
 
 
 def linear_model(coef, intercept, names):
@@ -44,6 +46,19 @@ MODELS = {
     "logistic": LogisticRegression(max_iter=1000),
     "forest": RandomForestClassifier(12, max_depth=3, random_state=0),
 }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_people_who_are_asked_about_together_get_what_each_would_get_alone(german, name):
+    model = german_pipeline(german, MODELS[name])
+    people = german.data.head(25)  # some are accepted, and some need more questions than others
+    settings = {"norm": "l1", "favorable_label": None, "background": people}
+    together = flipsets_of(open_model(model), people, german.actions, 3, settings)
+    assert {found.status for found in together} == {"accepted", "found"}
+    for i, found in enumerate(together):
+        alone = flipsets(model, people.iloc[[i]], actions=german.actions, k=3)
+        assert [str(way) for way in found] == [str(way) for way in alone]
+        assert found.score == pytest.approx(alone.score, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", MODELS)

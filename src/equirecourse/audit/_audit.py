@@ -262,7 +262,7 @@ def _people(
         exact = j is None or bool(found.exact[j])
         rows.append([labels[i], members[i], status, cost, exact, None if right is None else bool(right[i])])
     sample = choose(measured[has], groups[groups.columns[0]], n_flipsets if has.any() else 0, seed)
-    ways = {str(i): ways_of(view, table.iloc[[i]], actions, k, settings) for i in sample}
+    ways = dict(zip(map(str, sample), ways_of(view, table.iloc[sample], actions, k, settings), strict=True))
     for i, some in changes.items():
         if str(i) not in ways:
             cost = float(found.costs[place[i]])

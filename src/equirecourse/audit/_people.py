@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from equirecourse.actions import ActionSet
 from equirecourse.exceptions import NoRecourseWarning
-from equirecourse.flipsets import changes_of, flipsets
-from equirecourse.recourse import Recourse
+from equirecourse.flipsets import changes_of, flipsets_of
+from equirecourse.recourse import Recourse, View
 
 __all__ = [
     "cheapest_changes",
@@ -86,20 +86,20 @@ def cheapest_changes(actions: ActionSet, norm: str, before: pd.DataFrame, after:
     return [[_change(change) for change in some] for some in changes_of(actions, norm, before, after)]
 
 
-def ways_of(model: Any, person: pd.DataFrame, actions: ActionSet, k: int, settings: dict[str, Any]) -> list[Any]:
-    """Several ways to a yes for one person."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoRecourseWarning)
-        found = flipsets(model, person, actions=actions, k=k, **settings)
+def ways_of(view: View, people: pd.DataFrame, actions: ActionSet, k: int, settings: dict[str, Any]) -> list[list[Any]]:
+    """Several ways to a yes for each person."""
     return [
-        {
-            "cost": way.cost,
-            "score_before": found.score,
-            "score_after": way.score,
-            "exact": way.exact,
-            "changes": [_change(change) for change in way.changes],
-        }
-        for way in found
+        [
+            {
+                "cost": way.cost,
+                "score_before": found.score,
+                "score_after": way.score,
+                "exact": way.exact,
+                "changes": [_change(change) for change in way.changes],
+            }
+            for way in found
+        ]
+        for found in flipsets_of(view, people, actions, k, settings)
     ]
 
 

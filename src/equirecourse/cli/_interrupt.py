@@ -7,14 +7,16 @@ so that the handler stands before anything else does.
 
 from __future__ import annotations
 
-import _thread  # threading takes longer to load
+import _thread  # what threading and signal add takes longer to load than all the rest
 import os
-import signal
 import sys
 import time
-from functools import cache
 
-from equirecourse._unfinished import remove_unfinished
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal
 
 __all__ = ["SENTENCE", "end_on_interrupt", "ignore_interrupts"]
 
@@ -27,6 +29,7 @@ _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 _PATIENCE = 1.0
 
 _ending = _thread.allocate_lock()
+_wakeup_files: list[int] = []  # one at most: where Python writes the signals that it gets
 
 
 def end_on_interrupt() -> None:
@@ -41,13 +44,14 @@ def ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-@cache
 def _wakeup_file() -> int:
     """Begin to listen for signals; where Python is to write them, at once and whatever the main thread does."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    _thread.start_new_thread(_listen, (reading,))
-    return writing
+    if not _wakeup_files:
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        _thread.start_new_thread(_listen, (reading,))
+        _wakeup_files.append(writing)
+    return _wakeup_files[0]
 
 
 def _listen(file: int) -> None:
@@ -67,13 +71,19 @@ def _end(*_: object) -> None:
 def _leave() -> None:
     """End the process; whoever calls this keeps everybody else from it."""
     try:
-        remove_unfinished()
+        _remove_unfinished()
         before = f"{_SHOW_CURSOR}\n" if os.isatty(2) else ""
         os.write(2, f"{before}{SENTENCE}\n".encode())
         _end_workers()
         sys.stdout.flush()
     finally:
         os._exit(130)  # whatever went wrong: a stream is closed, or was being written to
+
+
+def _remove_unfinished() -> None:
+    unfinished = sys.modules.get("equirecourse._unfinished")  # nobody has written anything before it is loaded
+    if unfinished is not None and hasattr(unfinished, "remove_unfinished"):
+        unfinished.remove_unfinished()
 
 
 def _end_workers() -> None:

@@ -2,6 +2,6 @@
 
 from equirecourse.flipsets._changes import changes_of
 from equirecourse.flipsets._flipset import Change, Flipset, Flipsets
-from equirecourse.flipsets._search import flipsets
+from equirecourse.flipsets._search import flipsets, flipsets_of
 
-__all__ = ["Change", "Flipset", "Flipsets", "changes_of", "flipsets"]
+__all__ = ["Change", "Flipset", "Flipsets", "changes_of", "flipsets", "flipsets_of"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from equirecourse.flipsets._flipset import Flipset, Flipsets
 from equirecourse.flipsets._rounding import rounded
 from equirecourse.recourse import Recourse, View, find_recourse, open_model
 
-__all__ = ["flipsets"]
+__all__ = ["flipsets", "flipsets_of"]
 
 
 def flipsets(
@@ -83,14 +84,45 @@ def flipsets(
         "norm": norm, "method": method, "favorable_label": favorable_label, "time_limit": time_limit,
         "random_state": random_state, "background": person if background is None else background,
     }  # fmt: skip
-    view = open_model(model, favorable_label, given)
+    (found,) = flipsets_of(open_model(model, favorable_label, given), person, actions, count, settings)
+    return found
+
+
+def flipsets_of(
+    view: View, people: pd.DataFrame, actions: ActionSet, k: int, settings: dict[str, Any]
+) -> list[Flipsets]:
+    """Flipsets of several people: what all of them want to know next is one question to the engines."""
+    found, asking = {}, {}
+    for i in range(len(people)):
+        search = _search(view, people.iloc[[i]], actions, k, settings["norm"])
+        asking[i] = (search, next(search))
+    while asking:
+        result = _solve(view, people, actions, {i: frozen for i, (_, frozen) in asking.items()}, settings)
+        place = 0
+        for i, (search, frozen) in list(asking.items()):
+            try:
+                asking[i] = (search, search.send((result, place)))
+            except StopIteration as end:
+                found[i] = end.value
+                del asking[i]
+            place += len(frozen)
+    scores = view.scores(people) if len(people) else None
+    known = np.full(len(people), np.nan) if scores is None else scores
+    return [replace(found[i], score=float(score)) for i, score in enumerate(known)]
+
+
+def _search(
+    view: View, person: pd.DataFrame, actions: ActionSet, k: int, norm: str
+) -> Generator[list[frozenset[str]], tuple[Recourse, int], Flipsets]:
+    """Ask for the cheapest actions that leave these or those features alone; answers begin at a place of a result."""
     ways: list[Flipset] = []
     ties = itertools.count()
     nothing = frozenset[str]()
-    first = _solve(view, person, actions, [nothing], settings)
-    queue = [(first.costs[0], next(ties), nothing, first, 0)]
+    first, place = yield [nothing]
+    status = str(first.status[place])
+    queue = [(first.costs[place], next(ties), nothing, first, place)]
     seen = {nothing}
-    while queue and len(ways) < count:
+    while queue and len(ways) < k:
         cost, _, frozen, found, i = heapq.heappop(queue)
         if not np.isfinite(cost) or found.status[i] == "accepted":
             continue
@@ -108,17 +140,11 @@ def flipsets(
         further = [names for names in further if names not in seen]
         if further:
             seen.update(further)
-            result = _solve(view, person, actions, further, settings)
-            for place, names in enumerate(further):
-                heapq.heappush(queue, (result.costs[place], next(ties), names, result, place))
-    scores = view.scores(person)
-    return Flipsets(
-        ways=tuple(sorted(ways, key=lambda way: way.cost)),
-        status=str(first.status[0]),
-        score=float("nan") if scores is None else float(scores[0]),
-        norm=norm,
-        notes=first.notes,
-    )
+            found, place = yield further
+            for i, names in enumerate(further, start=place):
+                heapq.heappush(queue, (found.costs[i], next(ties), names, found, i))
+    ways.sort(key=lambda way: way.cost)
+    return Flipsets(ways=tuple(ways), status=status, score=float("nan"), norm=norm, notes=first.notes)
 
 
 def _as_rows(x: Any) -> Any:
@@ -140,15 +166,16 @@ def _one_row(x: Any, actions: ActionSet) -> pd.DataFrame:
 
 
 def _solve(
-    view: View, person: pd.DataFrame, actions: ActionSet, frozen: list[frozenset[str]], settings: dict[str, Any]
-) -> Recourse:
-    """Cheapest actions that leave some features alone: one question about the same person for each set of them."""
-    mask = np.array([[feature.name in names for feature in actions] for names in frozen])
-    people = person.iloc[np.zeros(len(frozen), dtype=int)]
+    view: View, people: pd.DataFrame, actions: ActionSet, frozen: dict[int, list[frozenset[str]]],
+    settings: dict[str, Any],
+) -> Recourse:  # fmt: skip
+    """Cheapest actions that leave some features alone: by person, a question for each set of features."""
+    mask = np.array([[feature.name in names for feature in actions] for sets in frozen.values() for names in sets])
+    rows = np.repeat(list(frozen), [len(sets) for sets in frozen.values()])
     with warnings.catch_warnings():
         # The result says it: a way that was not found is not shown.
         warnings.simplefilter("ignore", NoRecourseWarning)
-        return find_recourse(view, people, actions=actions, frozen=mask, **settings)
+        return find_recourse(view, people.iloc[rows], actions=actions, frozen=mask, **settings)
 
 
 def _flipset(view: View, person: pd.DataFrame, actions: ActionSet, found: Recourse, i: int, norm: str) -> Flipset:
