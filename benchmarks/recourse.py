@@ -34,7 +34,7 @@ def main(quick: bool = False) -> None:
 
 
 def closed_form(quick: bool) -> None:
-    n = 100_000 if quick else 1_000_000
+    n = 10_000 if quick else 1_000_000
     rng = np.random.default_rng(0)
     print(f"Linear model without limits, {n:,} people, one core: find_recourse ÷ decision_function   target: under 2")
     for d in (10, 20, 50):
@@ -63,8 +63,8 @@ def percentile_costs(quick: bool) -> None:
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X, y)
     actions = ActionSet.from_frame(X, immutable=["age", "married"])
     people = X[model.predict(X) == -1]
-    some = people.head(5 if quick else 40)
-    many = people.head(50 if quick else 1000)
+    some = people.head(2 if quick else 40)
+    many = people.head(10 if quick else 1000)
     find_recourse(model, some, actions=actions, norm="log_shift")  # compiles once
     print(f"Credit, {X.shape[1]} features, age and marriage immutable: time a person against one HiGHS program each")
     for norm, target in (("max_shift", 50), ("log_shift", 5)):
@@ -131,7 +131,7 @@ def forests(quick: bool) -> None:
     X, y = data.data, data.target
     rows = np.random.default_rng(0).permutation(len(X))
     train, rest = rows[:5000], rows[5000:]
-    n_trees = 20 if quick else 100
+    n_trees = 5 if quick else 100
     models = {
         f"random forest {n_trees} × 4": RandomForestClassifier(n_trees, max_depth=4, random_state=0),
         f"gradient boosting {n_trees} × 3": GradientBoostingClassifier(n_estimators=n_trees, random_state=0),
@@ -141,14 +141,14 @@ def forests(quick: bool) -> None:
     actions = ActionSet.from_frame(X, immutable=["age", "education"])
     for name, model in models.items():
         model.fit(X.iloc[train], y.iloc[train])
-        people = X.iloc[rest][model.predict(X.iloc[rest]) == -1].head(5 if quick else 40)
+        people = X.iloc[rest][model.predict(X.iloc[rest]) == -1].head(2 if quick else 40)
         for norm in ("l1", "l2", "linf"):
             find = one_by_one(lambda person, m=model, n=norm: find_recourse(m, person, actions=actions, norm=n))
             times = [find(people.iloc[[i]]) for i in range(len(people))]
             print(f"{name:<26} {norm:<5} median {np.median(times):.3f}, 90 % {np.quantile(times, 0.9):.3f}, "
                   f"max {max(times):.3f}", flush=True)  # fmt: skip
 
-    against_veritas(X, y, train, rest, n_trees, 3 if quick else 20)
+    against_veritas(X, y, train, rest, n_trees, 2 if quick else 20)
 
 
 def against_veritas(X: pd.DataFrame, y: Any, train: Any, rest: Any, n_trees: int, n_people: int) -> None:

@@ -49,8 +49,8 @@ def main(quick: bool = False) -> None:
     _against_svc(sizes)
     for n in sizes[:2]:
         _all_rounds(n)
-    _against_cvxopt(500 if quick else 4000)
-    _cross_validation(*((400, 3) if quick else (4000, 10)))
+    _against_cvxopt(200 if quick else 4000)
+    _cross_validation(*((200, 2) if quick else (4000, 10)))
 
 
 def _cross_validation(n: int, folds: int) -> None:
