@@ -131,7 +131,7 @@ def forests(quick: bool) -> None:
     X, y = data.data, data.target
     rows = np.random.default_rng(0).permutation(len(X))
     train, rest = rows[:5000], rows[5000:]
-    n_trees = 5 if quick else 100
+    n_trees = 20 if quick else 100
     models = {
         f"random forest {n_trees} × 4": RandomForestClassifier(n_trees, max_depth=4, random_state=0),
         f"gradient boosting {n_trees} × 3": GradientBoostingClassifier(n_estimators=n_trees, random_state=0),

@@ -38,6 +38,7 @@ _KAPPAS_OF_TREES = (0.3, 1.0, 3.0, 10.0)
 _HELD = 0.03  # by which the acceptance rate may move
 _LEAST_COST = 0.6  # of the plain mean cost: what shrinks everybody's cost by more is not equality
 _PEOPLE_A_FOLD = {"linear": 3000, "boosting": 1000}  # rejected people whose costs are found in each fold, for each κ
+_SURE = 1.645  # standard deviations of shuffled gaps beyond which a gap is none of them, at a level of 5 %
 _FAR = 0.95  # quantile of the distances between accepted people, beyond which nobody is near
 
 
@@ -99,9 +100,10 @@ def equalize(
 ) -> Equalized:
     """Fit a model with equal recourse, chosen on held-out folds and judged on held-out people.
 
-    The people are split. On the training people, folds tell which κ has the smallest transport gap among those that
-    cost at most ``budget`` of accuracy and hold the acceptance rate. The plain model, the chosen one, and a placebo
-    (the same method for shuffled groups) are then fitted to all training people and audited on the others.
+    The people are split. On the training people, folds tell whether there is a gap at all, and which κ makes
+    the transport gap smallest among those that cost at most ``budget`` of accuracy and hold the acceptance rate; a more
+    accurate one that cannot be told from it is taken instead. The plain model, the chosen one, and a placebo (the same
+    method for shuffled groups) are then fitted to all training people and audited on the others.
 
     Parameters
     ----------
@@ -198,18 +200,17 @@ def equalize(
         None,
         "transport_gap",
     )
-    rows_in_question, reason = _pick(frontier.table, folds, budget)
+    recommended, reason = _pick(frontier.table, folds, budget)
     say("Fitting and auditing: before, placebo, after ...")
     shuffled = np.random.default_rng(seed).permutation(len(training))
     with quietly():
-        # Boosted trees that differ by little can end far apart: of those that the folds recommend, the very models are
-        # compared once more, on the people whom they were fitted to.
-        in_question = rows_in_question if isinstance(equalizer, EqualRecourseBoosting) else rows_in_question[:1]
-        plain, *fitted = work.fit_path([0.0, *(path[row] for row in in_question)], training, features.iloc[training])
-        gaps = [work.judge(model, training)["transport_gap"] for model in fitted] if len(fitted) > 1 else [0.0]
-        chosen, fair = in_question[int(np.argmin(gaps))], fitted[int(np.argmin(gaps))]
+        chosen, plain, fair = work.first_that_keeps_its_word(path, recommended, training)
         if chosen:
-            reason = _why(frontier.table, chosen, chosen == rows_in_question[0], budget)
+            reason = _why(frontier.table, chosen, budget)
+        elif recommended:
+            reason = (
+                "The plain model was kept: what the folds recommend, fitted to all training people, has no smaller gap."
+            )
         # Where nothing was chosen, the placebo still shows what the method does to groups that mean nothing.
         fake_kappa = path[chosen] if chosen else path[-1]
         (fake,) = work.fit_path([fake_kappa], training, features.iloc[training[shuffled]])
@@ -302,6 +303,20 @@ class _Work:
         )
         return fitted
 
+    def first_that_keeps_its_word(self, path: list[float], rows: list[int], training: Rows) -> tuple[int, Any, Any]:
+        """Of the recommended rows the first whose model has a smaller gap than the plain one; it, and both models.
+
+        Boosted trees that differ by little can end far apart, and the folds have seen other ones.
+        """
+        groups = self.features.iloc[training]
+        for row in rows:
+            plain, fair = self.fit_path([0.0, path[row]], training, groups)
+            before, after = (self.judge(model, training)["transport_gap"] for model in (plain, fair))
+            if after < before:
+                return row, plain, fair
+        (plain,) = self.fit_path([0.0], training, groups)
+        return 0, plain, plain
+
     def fold(self, path: list[float], fit: Rows, judge: Rows) -> list[dict[str, float]]:
         """A row per κ: fitted on one side, judged on the other."""
         with quietly():
@@ -330,10 +345,10 @@ class _Work:
                 costs=costs, rejected=rejected, measured=measured, sensitive_features=self.codes[rows],
                 n_boot=200, n_permutations=200, random_state=self.seed,
             )  # fmt: skip
-        gap = floor = float("nan")
+        gap = floor = spread = float("nan")
         if len(asked):
             transport = transport_gap(costs[asked], sensitive_features=self.codes[rows][asked], random_state=self.seed)
-            gap, floor = transport.gap, transport.noise_floor
+            gap, floor, spread = transport
         known = asked[np.isfinite(costs[asked])]
         return {
             "gap": frame.gap,
@@ -343,6 +358,7 @@ class _Work:
             "relative_gap": frame.relative_gap,
             "transport_gap": gap,
             "transport_floor": floor,
+            "transport_spread": spread,
             "mean_cost": float(costs[known].mean()) if len(known) else float("nan"),
             "without_recourse": float(np.isinf(costs[asked]).mean()) if len(asked) else float("nan"),
             "accuracy": float((predicted == self.y[rows]).mean()),
@@ -355,38 +371,42 @@ def _mean_row(kappa: float, folds: list[dict[str, float]]) -> dict[str, float]:
 
 
 def _pick(table: pd.DataFrame, folds: list[list[dict[str, float]]], budget: float) -> tuple[list[int], str]:
-    """The rows within the budget that have a smaller transport gap than the plain model, the smallest first.
+    """The rows that are recommended, the best first; none, and why, if there is no gap or nothing closes it.
 
-    ``[0]``, and why, if there is none beyond noise.
+    Every model within the budget whose transport gap is smaller than the plain one's, by more than the standard error
+    of their difference. Of those that cannot be told from the smallest in that way, the most accurate is best.
     """
+    gaps = pd.DataFrame([[row["transport_gap"] for row in fold] for fold in folds])
     plain = table.iloc[0]
     if np.isnan(plain["transport_gap"]):
-        return [0], "The plain model was kept: in some fold a group has nobody rejected, so there is no gap to close."
-    if not plain["transport_gap"] > plain["transport_floor"]:
-        return [0], (
-            f"The plain model was kept: its transport gap of {plain['transport_gap']:.3f} on held-out folds is no "
-            f"larger than chance alone would make it ({plain['transport_floor']:.3f})."
+        return [], "The plain model was kept: in some fold a group has nobody rejected, so there is no gap to close."
+    spread = np.linalg.norm([fold[0]["transport_spread"] for fold in folds]) / len(folds)
+    chance = plain["transport_floor"] + _SURE * spread
+    if not plain["transport_gap"] > chance:
+        return [], (
+            f"The plain model was kept: its transport gap of {plain['transport_gap']:.3f} on held-out folds is not "
+            f"beyond what chance alone would make it (up to {chance:.3f})."
         )
+    gains = -gaps.sub(gaps[0], axis=0)
     allowed = table[
         (table["accuracy"] >= plain["accuracy"] - budget - 1e-12)
         & ((table["acceptance"] - plain["acceptance"]).abs() <= _HELD)
         & (table["mean_cost"] >= _LEAST_COST * plain["mean_cost"])
-        & (table["transport_gap"] < plain["transport_gap"])
-    ]
-    better = [int(row) for row in allowed.sort_values("transport_gap").index]
-    if better:
-        gains = np.array([fold[0]["transport_gap"] - fold[better[0]]["transport_gap"] for fold in folds])
-        if gains.mean() > float(gains.std(ddof=1) / np.sqrt(len(gains))):
-            return better, ""
-    return [0], f"The plain model was kept: nothing {_within(budget)} has a smaller gap on held-out folds."
+        & (gains.mean() > gains.sem())
+    ].sort_values("transport_gap")
+    if len(allowed) == 0:
+        return [], f"The plain model was kept: nothing {_within(budget)} has a clearly smaller gap on held-out folds."
+    farther = gaps[allowed.index].sub(gaps[allowed.index[0]], axis=0)
+    near = farther.mean() <= farther.sem()
+    best = allowed["accuracy"][near].idxmax()
+    return [int(best), *(int(row) for row in allowed.index if row != best)], ""
 
 
-def _why(table: pd.DataFrame, chosen: int, is_first: bool, budget: float) -> str:
+def _why(table: pd.DataFrame, chosen: int, budget: float) -> str:
     before, after = table.iloc[0], table.iloc[chosen]
     return (
-        f"κ = {after['kappa']:g} has {'the smallest' if is_first else 'a smaller'} transport gap {_within(budget)}: "
-        f"{before['transport_gap']:.3f} → {after['transport_gap']:.3f} (chance alone {after['transport_floor']:.3f}) "
-        "on held-out folds."
+        f"κ = {after['kappa']:g} was chosen {_within(budget)}: transport gap {before['transport_gap']:.3f} → "
+        f"{after['transport_gap']:.3f} (chance alone {after['transport_floor']:.3f}) on held-out folds."
     )
 
 

@@ -70,7 +70,7 @@ def test_every_public_function_hands_frames_over(people, wrapped):
     actions = ActionSet.from_frame(people, immutable=["town"])
     groups = np.where(np.arange(len(people)) % 2, "u", "v")
     settings = {"n_boot": 50, "n_permutations": 50}
-    audit(wrapped, people, sensitive_features=groups, actions=actions, n_flipsets=1, **settings)
+    audit(wrapped, people, sensitive_features=groups, actions=actions, max_people=10, n_flipsets=1, **settings)
     audit_partitions(
         wrapped, [people.assign(g=groups)], sensitive_features="g", actions=actions, features=people.columns, **settings
     )

@@ -85,7 +85,7 @@ def _gaps(costs: Array, groups: NDArray[Any]) -> dict[str, float]:
         _spread(capped, members[known], np.mean) / float(capped.mean()) if capped.mean() > 0 else np.nan,
         _spread(values[known], members[known], np.median) / median if median > 0 else np.nan,
     )
-    return dict(zip(names, map(float, (mean, *gaps, *transport)), strict=True))
+    return dict(zip(names, map(float, (mean, *gaps, transport.gap, transport.noise_floor)), strict=True))
 
 
 def _spread(values: Array, groups: NDArray[Any], centre: Any) -> float:

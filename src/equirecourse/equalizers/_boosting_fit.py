@@ -29,7 +29,8 @@ Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 _DEFAULT_TREES = 100  # of both libraries
-_STAGES = 4  # before each of which prices are renewed
+_RATES = {"lightgbm": 0.1, "xgboost": 0.3}  # at which they learn by default
+_FEWEST_STAGES, _MOST_STAGES = 4, 16  # before each of which prices are renewed
 _STRONGEST = 3.0  # pull of equality on a person, in units of the most that their label pulls
 _LONGEST = 30.0  # step that it would make of a score by itself, before the learning rate
 _NEAR = 0.002  # by which the acceptance rate may differ in the end
@@ -93,7 +94,7 @@ class BoostingProblem:
         now: BoostingFit | None = None
         if warm:
             now = self._looked_at("warm-up", self._grow(warm, BoostingObjective(self), None), None)
-        for size in np.diff(np.linspace(warm, n_trees, min(_STAGES, n_trees - warm) + 1).round().astype(int)):
+        for size in self._stages(warm, n_trees):
             prices, arrived = None, None
             if self.experience is not None and now is not None:
                 codes = self.costs.partitions[0].codes
@@ -107,6 +108,18 @@ class BoostingProblem:
         chosen = self._held(now, plain)
         rows[-1] = chosen.row
         return chosen, rows
+
+    def _stages(self, warm: int, n_trees: int) -> list[int]:
+        """How many trees each stage adds: so many that a score has made one whole step of Newton's method.
+
+        By then the pull has closed the gap as far as the prices of the stage can tell; what further trees do to costs,
+        these prices do not see.
+        """
+        given = self.booster.get_params().get("learning_rate")
+        rate = _RATES[self.library] if given is None else float(given)
+        wanted = int(np.clip(round(rate * (n_trees - warm)), _FEWEST_STAGES, _MOST_STAGES))
+        ends = np.linspace(warm, n_trees, min(wanted, n_trees - warm) + 1).round().astype(int)
+        return [int(size) for size in np.diff(ends)]
 
     def _arrived(self, there: Arrivals, now: BoostingFit) -> Arrived | None:
         """What the booster sees of the places that people would go to, and its scores of them."""

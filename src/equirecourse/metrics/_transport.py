@@ -17,10 +17,11 @@ Costs = NDArray[np.float64]
 
 
 class TransportGap(NamedTuple):
-    """The gap, and the mean gap of shuffled groups: what chance alone would make."""
+    """The gap, and mean and standard deviation of the gaps of shuffled groups: what chance alone would make."""
 
     gap: float
     noise_floor: float
+    noise_spread: float = float("nan")
 
 
 def transport_gap(
@@ -64,8 +65,12 @@ def transport_gap(
     if len(np.unique(groups.codes)) < 2 or not mean > 0.0:
         return TransportGap(float("nan"), float("nan"))
     rng = np.random.default_rng(random_state)
-    shuffled = [_largest(values, rng.permutation(groups.codes)) for _ in range(n_permutations)]
-    return TransportGap(_largest(values, groups.codes) / mean, float(np.mean(shuffled)) / mean if shuffled else np.nan)
+    shuffled = np.array([_largest(values, rng.permutation(groups.codes)) for _ in range(n_permutations)]) / mean
+    return TransportGap(
+        _largest(values, groups.codes) / mean,
+        float(shuffled.mean()) if len(shuffled) else float("nan"),
+        float(shuffled.std(ddof=1)) if len(shuffled) > 1 else float("nan"),
+    )
 
 
 def _largest(values: Costs, codes: NDArray[np.intp]) -> float:
