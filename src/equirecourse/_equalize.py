@@ -35,6 +35,7 @@ Rows = NDArray[np.intp]
 
 # Trees follow every gradient as far as their number allows: the same effect takes a smaller κ.
 _KAPPAS_OF_TREES = (0.3, 1.0, 3.0, 10.0)
+_BUDGETS = {"linear": 0.01, "boosting": 0.005}
 _HELD = 0.03  # by which the acceptance rate may move
 _LEAST_COST = 0.6  # of the plain mean cost: what shrinks everybody's cost by more is not equality
 _PEOPLE_A_FOLD = {"linear": 3000, "boosting": 1000}  # rejected people whose costs are found in each fold, for each κ
@@ -89,7 +90,7 @@ def equalize(
     actions: ActionSet | None = None,
     norm: str = "l1",
     favorable_label: Any = None,
-    budget: float = 0.01,
+    budget: float | None = None,
     kappas: Any = None,
     cv: int = 3,
     test_size: float = 0.3,
@@ -123,8 +124,9 @@ def equalize(
         How changes add up, as in :func:`~equirecourse.find_recourse`.
     favorable_label : label, optional
         The label that means yes; by default the larger one.
-    budget : float, default=0.01
-        Accuracy that equality may cost; 0.01 is one point.
+    budget : float, optional
+        Accuracy that equality may cost; 0.01 is one point. By default one point for linear learners and half a point
+        for boosted trees, which need to give up less.
     kappas : sequence of float, optional
         Values of κ to compare.
     cv : int, default=3
@@ -161,7 +163,8 @@ def equalize(
     >>> found.changed, len(found.frontier.table)
     (True, 2)
     """
-    check_number(budget, name="budget", low=0.0, high=1.0)
+    if budget is not None:
+        check_number(budget, name="budget", low=0.0, high=1.0)
     check_number(cv, name="cv", low=2, integer=True)
     check_norm(norm)
     check_jobs(n_jobs)
@@ -181,6 +184,8 @@ def equalize(
         actions = ActionSet.from_frame(_safe_indexing(X, training), immutable=immutable)
     equalizer = _equalizer(estimator, actions, norm, favorable_label, seed)
     path = _path(equalizer, kappas)
+    if budget is None:
+        budget = _BUDGETS["boosting" if isinstance(equalizer, EqualRecourseBoosting) else "linear"]
     work = _Work(equalizer, X, y, groups.codes, features, actions, norm, seed)
     say(f"Comparing {len(path)} models on {cv} folds of the training people ...")
     splits = [

@@ -54,8 +54,15 @@ def command(
         bool, typer.Option("--paper", help="The paper's method: hard equality of the mean distances (no boosting).")
     ] = False,
     budget: Annotated[
-        float, typer.Option("--budget", min=0.0, max=1.0, help="Accuracy that equality may cost; 0.01 is one point.")
-    ] = 0.01,
+        float | None,
+        typer.Option(
+            "--budget",
+            min=0.0,
+            max=1.0,
+            help="Accuracy that equality may cost; by default 0.01, one point, or half of it for boosted trees.",
+            show_default=False,
+        ),
+    ] = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Save the chosen model here, with skops.", show_default=False)
     ] = None,
