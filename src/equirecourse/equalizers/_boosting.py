@@ -43,9 +43,9 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
     that as many training people are accepted as by the plain booster. What comes out is an ordinary booster.
 
     A score is a log-odds and not a cost. With ``actions``, costs are what people experience: the exact cost of
-    :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed several times as trees are added. The
-    places that these people would go to are rows without a label, because a cost depends on the score there, too.
-    Without ``actions`` the score that people lack stands for their cost, which can be a poor stand-in.
+    :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed whenever about 1 / ``learning_rate`` trees
+    have been added. The places that these people would go to are rows without a label, because a cost depends on the
+    score there, too. Without ``actions`` the score that people lack stands for their cost: it can be a poor stand-in.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
     norm : str, default="l1"
         How changes add up, as in :func:`~equirecourse.find_recourse`; for ``actions``.
     max_people : int, default=2000
-        Most rejected people whose cost is found at a time; for ``actions``.
+        Most rejected people whose cost is found at a time, others each time; for ``actions``.
     warm_up : float, default=0.25
         Share of the trees that are fitted to the loss alone.
     intersections : bool, default=True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,12 +94,13 @@ class BoostingProblem:
         now: BoostingFit | None = None
         if warm:
             now = self._looked_at("warm-up", self._grow(warm, BoostingObjective(self), None), None)
-        for size in self._stages(warm, n_trees):
+        for stage, size in enumerate(self._stages(warm, n_trees)):
             prices, arrived = None, None
             if self.experience is not None and now is not None:
                 codes = self.costs.partitions[0].codes
                 model = self._whole(self._ordinary(now.booster))
-                prices, there = self.experience.prices(model, self.sign * now.scores, self.people, codes, SOFTNESS)
+                others = replace(self.experience, seed=self.experience.seed + stage)  # so that everybody has a turn
+                prices, there = others.prices(model, self.sign * now.scores, self.people, codes, SOFTNESS)
                 arrived = self._arrived(there, now)
             booster = self._grow(int(size), BoostingObjective(self, costs, kappa, prices, held, arrived), now)
             now = self._looked_at("distribution", booster, prices)
