@@ -7,7 +7,7 @@ import pytest
 from tests.recourse._brute_force import ask, check
 from tests.recourse._fuzz_worlds import make_world
 
-CHUNKS, WORLDS = 10, 50  # twice every kind of model with every norm, or four times if it is read exactly
+CHUNKS, WORLDS = 20, 50
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
