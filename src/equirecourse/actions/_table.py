@@ -147,14 +147,19 @@ def _moved_numbers(column: pd.Series, rows: NDArray[np.bool_], end: Array) -> ND
 
 
 def _moved_labels(column: pd.Series, feature: Feature, rows: NDArray[np.bool_], codes: Array) -> Any:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        known = column.dtype.categories
+        places = pd.Index(known, dtype=object).get_indexer(_index_of(feature.labels))
+        extra = np.flatnonzero(places < 0)
+        places[extra] = len(known) + np.arange(len(extra))
+        kept = column.cat.codes.to_numpy().astype(np.intp)
+        kept[rows] = places[codes[rows].astype(int)]
+        categories: Any = [*known, *(feature.labels[place] for place in extra)] if len(extra) else known
+        return pd.Categorical.from_codes(kept, categories=categories, ordered=bool(column.dtype.ordered))
     labels = np.empty(len(feature.labels), dtype=object)
     labels[:] = feature.labels
     new = column.astype(object).to_numpy(copy=True)
     new[rows] = labels[codes[rows].astype(int)]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        known = column.dtype.categories
-        extra = [label for label in feature.labels if label not in known]
-        return pd.Categorical(new, categories=[*known, *extra], ordered=bool(column.dtype.ordered))
     # A column with its type, because a frame would make a column of text of bare objects, and NaN of None.
     try:
         return pd.Series(new, index=column.index, dtype=cast(Any, column.dtype))

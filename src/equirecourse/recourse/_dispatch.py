@@ -336,13 +336,14 @@ def _accepted(problem: Problem, who: NDArray[np.intp], own: Array, *, at_boundar
     On the very boundary the length of a table decides how a model rounds: such people are asked about alone, if they
     are refused, and with ``at_boundary`` also if they are accepted.
     """
-    yes = problem.accepted(who, own)
+    after = problem.after(who, own)
+    yes = problem.view.accepts(after)
     scores = None
     if at_boundary and len(who) and hasattr(problem.view.model, "decision_function"):
-        scores = problem.view.scores(problem.after(who, own))
+        scores = problem.view.scores(after)
     unsure = ~yes if scores is None else ~yes | (np.abs(scores) <= _KNIFE_EDGE)
     for k in np.flatnonzero(unsure):
-        yes[k] = problem.accepted(who[[k]], own[[k]])[0]
+        yes[k] = problem.view.accepts(problem.after(who[[k]], own[[k]]))[0]
     return yes
 
 

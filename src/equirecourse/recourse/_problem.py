@@ -159,7 +159,7 @@ class Problem:
 
     def accepted(self, people: Any, own: Array) -> Mask:
         """Whether some people, by position and with repetitions, get a yes after a change."""
-        return self.view.accepts(self.after(people, own))
+        return self.view.would_accept(self.after(people, own))
 
     def respected(self, people: Any, own: Array) -> Mask:
         """Whether a change of some people keeps to the action set, and to what they leave alone."""

@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-__all__ = ["SHAPES", "Column", "Opaque", "trace"]
+__all__ = ["SHAPES", "Column", "Opaque", "column_places", "trace"]
 
 # From the simplest to the most general; a chain of transformations is as general as its most general link.
 SHAPES = ("same", "affine", "monotone", "any")
@@ -140,7 +140,7 @@ def _column_transformer(step: ColumnTransformer, columns: list[Column], names: S
         piece = step.output_indices_.get(name)
         if inner == "drop" or piece is None or piece.stop == piece.start:
             continue
-        places = _places(chosen, len(columns), names)
+        places = column_places(chosen, len(columns), names)
         inner_names = [names[place] for place in places] if names is not None else None
         out[piece] = trace(inner, [columns[place] for place in places], inner_names)
     if any(column is None for column in out):
@@ -148,7 +148,8 @@ def _column_transformer(step: ColumnTransformer, columns: list[Column], names: S
     return [column for column in out if column is not None]
 
 
-def _places(chosen: Any, n_columns: int, names: Sequence[str] | None) -> list[int]:
+def column_places(chosen: Any, n_columns: int, names: Sequence[str] | None) -> list[int]:
+    """Places of the columns that a ColumnTransformer gives to one of its transformers."""
     if isinstance(chosen, str | int | np.integer):
         chosen = [chosen]
     if isinstance(chosen, slice):
