@@ -55,7 +55,7 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     Opaque
         If the trees cannot be read, or what they see cannot be traced back to features one by one.
     """
-    view = tree_view(problem.view)
+    view = tree_view(problem.view, problem.table)
     ensemble = read_ensemble(view, problem.table)
     axes = partition(problem, ensemble, view)
     own = ensemble.answers(view.inputs(problem.table))

@@ -168,4 +168,4 @@ class TreeProgram(ActionProgram):
     def _leaves_of(self, own: Array) -> set[int]:
         """The leaves in which the model sees the person after an action."""
         table = self.problem.after([self.person], own[None, :])
-        return set(self.ensemble.leaves(tree_view(self.problem.view).inputs(table))[0].tolist())
+        return set(self.ensemble.leaves(tree_view(self.problem.view, table).inputs(table))[0].tolist())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from equirecourse.recourse._trace import Opaque
 from equirecourse.recourse._trees._ensembles._ensemble import Ensemble, Tree, join
 
-__all__ = ["lightgbm", "xgboost"]
+__all__ = ["lightgbm", "lightgbm_categories", "xgboost", "xgboost_categories"]
 
 Array = NDArray[np.float64]
 
@@ -34,8 +36,6 @@ def xgboost(model: Any, favours_second: bool) -> Ensemble:
     if not np.isnan(model.missing):
         raise Opaque(f"XGBoost that takes {model.missing!r} for a missing value")
     trees = machine["model"]["trees"]
-    if any(tree["categories_nodes"] for tree in trees) or "c" in (booster.feature_types or ()):
-        raise Opaque("XGBoost with categories")
     best = getattr(model, "best_iteration", None) if model.early_stopping_rounds is not None else None
     if best is not None:  # early stopping: prediction uses the trees up to the best round
         trees = trees[: machine["model"]["iteration_indptr"][best + 1]]
@@ -52,18 +52,44 @@ def xgboost(model: Any, favours_second: bool) -> Ensemble:
 
 
 def _xgboost_tree(tree: dict[str, Any], favours_second: bool) -> Tree:
-    left = np.asarray(tree["left_children"], dtype=np.intp)
+    left, right = (np.asarray(tree[side], dtype=np.intp) for side in ("left_children", "right_children"))
+    missing_left = np.asarray(tree["default_left"], dtype=bool)
     # Leaves keep their value where other nodes keep their threshold.
     levels = np.asarray(tree["split_conditions"], dtype=np.float32).astype(np.float64)
+    votes = _one_score(np.where(left >= 0, 0.0, levels), favours_second)
+    categories = {
+        node: tuple(sorted(tree["categories"][first : first + size]))
+        for node, first, size in zip(
+            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+        )
+    }
+    # Categories that a node names go right here, and left in a Tree.
+    swapped = np.isin(np.arange(len(left)), list(categories))
     return Tree(
         column=np.where(left >= 0, tree["split_indices"], -1).astype(np.intp),
         threshold=levels,
-        left=left,
-        right=np.asarray(tree["right_children"], dtype=np.intp),
-        missing_left=np.asarray(tree["default_left"], dtype=bool),
-        votes=_one_score(np.where(left >= 0, 0.0, levels), favours_second),
-        categories={},
+        left=np.where(swapped, right, left),
+        right=np.where(swapped, left, right),
+        missing_left=missing_left ^ swapped,
+        votes=votes,
+        categories=categories,
     )
+
+
+def xgboost_categories(model: Any, is_category: Sequence[bool]) -> list[list[Any]]:
+    """The categories of each column of categories, in the order in which XGBoost numbers them."""
+    learner = json.loads(bytes(model.get_booster().save_raw("json")).decode())["learner"]
+    named = learner["gradient_booster"]["model"].get("cats", {}).get("enc", ())
+    if len(named) != len(is_category):
+        raise Opaque("XGBoost that does not save the names of its categories, as it does from version 3.1 on")
+    return [_xgboost_names(names) for names, category in zip(named, is_category, strict=True) if category]
+
+
+def _xgboost_names(saved: dict[str, Any]) -> list[Any]:
+    if "offsets" not in saved:
+        return list(saved["values"])
+    text = bytes(byte % 256 for byte in saved["values"])
+    return [text[begin:end].decode() for begin, end in pairwise(saved["offsets"])]
 
 
 def lightgbm(model: Any, favours_second: bool) -> Ensemble:
@@ -73,10 +99,16 @@ def lightgbm(model: Any, favours_second: bool) -> Ensemble:
     objective = saved.get("objective", "one of its user's")
     if not objective.startswith(("binary", "cross_entropy ")) and objective != "cross_entropy":
         raise Opaque(f"LightGBM with objective={objective!r}")
-    if saved["pandas_categorical"]:
-        raise Opaque("LightGBM that numbers the categories of a pandas frame itself")
     trees = [_lightgbm_tree(tree["tree_structure"], favours_second) for tree in saved["tree_info"]]
     return join(trees, wins_ties=not favours_second, zero_up_to=_LIGHTGBM_ZERO)
+
+
+def lightgbm_categories(model: Any, is_category: Sequence[bool]) -> list[list[Any]]:
+    """The categories of each column of categories, in the order in which LightGBM numbers them."""
+    named = [list(names) for names in model.booster_.pandas_categorical or ()]
+    if len(named) != sum(is_category):
+        raise Opaque(f"LightGBM with {len(named)} columns of categories, asked about {sum(is_category)}")
+    return named
 
 
 def _lightgbm_tree(root: dict[str, Any], favours_second: bool) -> Tree:
