@@ -20,6 +20,8 @@ SCHEMA_VERSION = 2
 
 def plain(value: Any) -> Any:
     """A value that any JSON writer takes: undefined numbers are None, infinite ones the string "inf"."""
+    if value is None or type(value) in (str, int, bool):  # most are: a report holds many words for each person
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, dict):
