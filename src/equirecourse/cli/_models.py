@@ -21,6 +21,7 @@ from equirecourse.cli._trusted import UntrustedError, check_loaded, check_schema
 
 __all__ = ["learner", "load_model", "save_model"]
 
+_MANY_PEOPLE = 100_000  # as in EqualRecourseBoosting
 _MOST_RATIO, _MOST_UNPACKED = 100, 100_000_000  # no archive of a fitted model comes near either
 
 
@@ -51,10 +52,10 @@ def learner(kind: str, X: pd.DataFrame) -> Pipeline:
     columns = make_column_transformer(
         (label, make_column_selector(dtype_include="category")), (number, make_column_selector(dtype_include="number"))
     )
-    return Pipeline([("columns", columns), ("model", _last(kind))])
+    return Pipeline([("columns", columns), ("model", _last(kind, len(X)))])
 
 
-def _last(kind: str) -> Any:
+def _last(kind: str, n_people: int) -> Any:
     if kind == "logistic":
         # Newton steps in a few dozen columns get to the optimum in a tenth of the time of the default solver.
         return LogisticRegression(class_weight="balanced", solver="newton-cholesky", max_iter=1000)
@@ -64,7 +65,9 @@ def _last(kind: str) -> Any:
         from lightgbm import LGBMClassifier
     except ImportError:
         raise ValueError('--learner boosting needs LightGBM; run pip install "equirecourse[boost]".') from None
-    return LGBMClassifier(n_estimators=100, max_depth=4, class_weight="balanced", verbose=-1)
+    # Threads that share a busy machine wait for each other; few people do not need them.
+    threads = 1 if n_people < _MANY_PEOPLE else None
+    return LGBMClassifier(n_estimators=100, max_depth=4, class_weight="balanced", verbose=-1, n_jobs=threads)
 
 
 def save_model(model: Any, path: Path) -> None:

@@ -220,7 +220,7 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
                 X, self.actions, self.norm, classes[yes], self.max_people, self.random_state, self.n_jobs
             )
         return BoostingProblem(
-            booster=neutral(booster, library),
+            booster=neutral(booster, library, len(upper)),
             library=library,
             step=None if not isinstance(whole, Pipeline) else whole.steps[-1][0],
             steps=steps if steps is not None and len(steps) else None,
