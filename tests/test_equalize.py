@@ -185,7 +185,7 @@ def test_a_recommended_model_has_to_keep_its_word_when_it_is_fitted_to_everybody
             return {"transport_gap": gaps[model]}
 
     work = Work(None, None, None, None, pd.DataFrame({"group": ["u", "v"]}), None, "l1", 0)
-    chosen, plain, fair = work.first_that_keeps_its_word([0.0, 1.0, 3.0], recommended, np.arange(2))
+    chosen, plain, fair = work.first_confirmed([0.0, 1.0, 3.0], recommended, np.arange(2))
     assert (chosen, plain, fair) == (kept, 0.0, float(kept))
 
 

@@ -209,7 +209,7 @@ def equalize(
     say("Fitting and auditing: before, placebo, after ...")
     shuffled = np.random.default_rng(seed).permutation(len(training))
     with quietly():
-        chosen, plain, fair = work.first_that_keeps_its_word(path, recommended, training)
+        chosen, plain, fair = work.first_confirmed(path, recommended, training)
         if chosen:
             reason = _why(frontier.table, chosen, budget)
         elif recommended:
@@ -308,10 +308,11 @@ class _Work:
         )
         return fitted
 
-    def first_that_keeps_its_word(self, path: list[float], rows: list[int], training: Rows) -> tuple[int, Any, Any]:
-        """Of the recommended rows the first whose model has a smaller gap than the plain one; it, and both models.
+    def first_confirmed(self, path: list[float], rows: list[int], training: Rows) -> tuple[int, Any, Any]:
+        """The first recommended row whose model, fitted to all training people, has a smaller gap there than the plain.
 
-        Boosted trees that differ by little can end far apart, and the folds have seen other ones.
+        Returns that row (0 if there is none), the plain model and the other one. The check is needed because two fits
+        of boosted trees to nearly the same people can differ a lot, and the folds have judged other fits.
         """
         groups = self.features.iloc[training]
         for row in rows:

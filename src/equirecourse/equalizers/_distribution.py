@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.equalizers._linear_fit import LinearObjective, Solution
+from equirecourse.equalizers._linear_fit import LinearObjective
 from equirecourse.equalizers._objective import CostObjective, Prices
 from equirecourse.equalizers._rounds import Round, Rounds, Setting, check_plain, look
 from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
@@ -17,11 +18,10 @@ __all__ = ["KAPPAS", "minimise_distance"]
 
 Array = NDArray[np.float64]
 
-KAPPAS = (1.0, 3.0, 10.0, 30.0, 100.0)  # from hardly any effect to hardly anything but equality, on whatever data
+KAPPAS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # from hardly any effect to hardly anything but equality, on whatever data
 _RENEWALS = 3  # of prices: they change with the model, and settle within a few
 _MAX_ITER = 300  # of L-BFGS, in each of the stages
 _TOL = 1e-8  # relative decrease of the objective
-_GENTLE = 10.0  # κ by way of which a larger one is reached if it is not reached at once
 _GIVEN_UP = 0.1  # accuracy on training people, beyond whose loss a model is no longer one of the outcome
 
 
@@ -47,7 +47,6 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
     Rounds
         Converged if the last fit came to rest.
     """
-    data = problem.data
     plain = look(setting, 0, "plain", plain_fit, None, None)
     if model.kappa == 0.0:
         if np.isnan(plain.gap):
@@ -58,24 +57,25 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
             )
         return Rounds((plain,), plain, True, "the plain model is all that was asked for")
     check_plain(plain, setting)
-    objective = LinearObjective(
-        data.X, data.y, problem.loss, CostObjective(data.partitions, data.sample_weight, model.min_rejected),
-        data.sign * plain_fit.coef, data.sign * plain_fit.intercept,
-    )  # fmt: skip
+    beginning = _beginning(model, problem, plain_fit)
+    objective, prices = beginning.objective, beginning.prices
     costs = objective.costs
     history: list[Round] = [plain]
     theta = objective.start
-    experience, prices, converged = problem.experience, None, True
+    experience, converged = problem.experience, True
     values: list[float] = []
     for number in range(1 if experience is None else _RENEWALS + 1):
         if experience is not None:
             # What the last model really costs people: prices that were found for another model may have led it astray.
-            last, codes = history[-1].fit, data.partitions[0].codes
-            prices, _ = experience.prices(problem.decider(last), last.scores, data.sample_weight, codes, costs.softness)
+            if number > 0:
+                prices = _prices(problem, history[-1].fit, costs)
             values.append(objective.value(theta, model.kappa, costs, objective.rejection, prices)[0])
             if number == _RENEWALS:
                 break
-        found = _fitted(objective, model.kappa, theta, prices, plain.summary["accuracy"])
+        found = objective.fit(
+            model.kappa, start=theta if number else None, prices=prices, on_the_way=beginning.on_the_way,
+            max_iter=_MAX_ITER, tol=_TOL,
+        )  # fmt: skip
         theta, converged = np.append(found.coef, found.intercept), converged and found.converged
         fit = problem.moved(plain_fit, found.coef, found.intercept, found.scores)
         history.append(look(setting, number + 1, "distribution", fit, None, history[-1]))
@@ -98,19 +98,36 @@ def minimise_distance(model: Any, problem: Any, plain_fit: Any, setting: Setting
     return Rounds(tuple(history), chosen, converged, ending)
 
 
-def _fitted(objective: LinearObjective, kappa: float, start: Array, prices: Prices | None, accuracy: float) -> Solution:
-    """The minimum next to the start; where it has given up on the labels, that by way of a smaller κ, if it has not."""
+@dataclass(frozen=True)
+class _Beginning:
+    """What fits for all values of κ have in common: the plain model, its prices, and the way to small values of κ."""
 
-    def fit(kappa: float, start: Array) -> Solution:
-        return objective.fit(kappa, start=start, prices=prices, max_iter=_MAX_ITER, tol=_TOL)
+    plain: Any
+    objective: LinearObjective
+    prices: Prices | None
+    on_the_way: dict[float, Array]
 
-    def has_given_up(found: Solution) -> bool:
-        right = (found.scores > 0.0) == (objective.y > 0.0)
-        return bool(np.average(right, weights=objective.costs.weights) < accuracy - _GIVEN_UP)
 
-    found = fit(kappa, start)
-    if kappa > _GENTLE and has_given_up(found):
-        on_the_way = fit(_GENTLE, start)
-        gently = fit(kappa, np.append(on_the_way.coef, on_the_way.intercept))
-        return found if has_given_up(gently) else gently
-    return found
+def _beginning(model: Any, problem: Any, plain: Any) -> _Beginning:
+    """Made once for each problem: the fits of a path share it."""
+    known: _Beginning | None = getattr(problem, "beginning", None)
+    if known is not None and known.plain is plain:
+        return known
+    data = problem.data
+    objective = LinearObjective(
+        data.X, data.y, problem.loss, CostObjective(data.partitions, data.sample_weight, model.min_rejected),
+        data.sign * plain.coef, data.sign * plain.intercept,
+    )  # fmt: skip
+    prices = None if problem.experience is None else _prices(problem, plain, objective.costs)
+    beginning = _Beginning(plain, objective, prices, {})
+    problem.beginning = beginning
+    return beginning
+
+
+def _prices(problem: Any, fit: Any, costs: CostObjective) -> Prices:
+    """What a unit of missing score costs people under a fit."""
+    data = problem.data
+    codes, decider = data.partitions[0].codes, problem.decider(fit)
+    prices: Prices
+    prices, _ = problem.experience.prices(decider, fit.scores, data.sample_weight, codes, costs.softness)
+    return prices

@@ -19,6 +19,7 @@ __all__ = ["FeatureFit", "LinearObjective", "Solution"]
 Array = NDArray[np.float64]
 
 _MANY_FEATURES = 500  # beyond which features are scaled one by one
+_STEPS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of κ, on the way to a larger one
 HOLD = 1.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
 
 
@@ -132,9 +133,20 @@ class LinearObjective:
         return value, gradient
 
     def fit(
-        self, kappa: float, *, start: Array | None = None, prices: Prices | None = None, max_iter: int, tol: float
+        self,
+        kappa: float,
+        *,
+        start: Array | None = None,
+        prices: Prices | None = None,
+        on_the_way: dict[float, Array] | None = None,
+        max_iter: int,
+        tol: float,
     ) -> Solution:
         """Minimise, from the plain model or from where another fit ended.
+
+        From the plain model κ rises step by step, while decisions are soft. The minimum that a large κ has next to the
+        plain model can be one of other decisions, with a higher loss and a larger distance than where rising values
+        lead; it is avoided in this way, not ruled out.
 
         Parameters
         ----------
@@ -144,6 +156,9 @@ class LinearObjective:
             Coefficients and intercept.
         prices : Prices, optional
             Cost per unit of missing score.
+        on_the_way : dict, optional
+            Where the steps ended by their κ, for fits from the plain model with the same prices: known ones are not
+            taken again, and new ones are added.
         max_iter, tol
             Most steps of L-BFGS, and the relative decrease of the objective that ends them.
 
@@ -154,24 +169,40 @@ class LinearObjective:
         """
         theta = self.start if start is None else start
         n_iter, converged = 0, True
-        to_theta, to_gradient = self._back
-        for softness in STAGES if kappa > 0.0 else ():
-            costs = replace(self.costs, softness=softness)
-            held = costs.rejection(self.scores).value
-
-            def at(z: Array, begin: Array = theta, costs: CostObjective = costs, held: float = held) -> Any:
-                value, gradient = self.value(begin + to_theta(z), kappa, costs, held, prices)
-                return value, to_gradient(gradient)
-
-            found = minimize(
-                at, np.zeros(len(theta)), jac=True, method="L-BFGS-B",
-                options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
-            )  # fmt: skip
-            theta = theta + to_theta(found.x)
-            n_iter, converged = n_iter + int(found.nit), converged and bool(found.status == 0)
+        soft, *sharper = STAGES
+        known = {} if on_the_way is None or start is not None else on_the_way
+        rising = [step for step in _STEPS if step < kappa] if start is None else []
+        if kappa > 0.0:
+            for step in (*rising, kappa):
+                if step not in known:
+                    known[step], steps, settled = self._minimised(theta, step, soft, prices, max_iter, tol)
+                    n_iter, converged = n_iter + steps, converged and settled
+                theta = known[step]
+            for softness in sharper:
+                theta, steps, settled = self._minimised(theta, kappa, softness, prices, max_iter, tol)
+                n_iter, converged = n_iter + steps, converged and settled
         scores = self._scores(theta)
         distance = self.costs.distance(scores, prices).value
         return Solution(theta[:-1], float(theta[-1]), scores, distance, n_iter, converged)
+
+    def _minimised(
+        self, begin: Array, kappa: float, softness: float, prices: Prices | None, max_iter: int, tol: float
+    ) -> tuple[Array, int, bool]:
+        """The minimum next to a start at one softness, the steps taken, and whether they came to rest."""
+        to_theta, to_gradient = self._back
+        # What other fits left behind would show in the last digits.
+        costs = replace(self.costs, softness=softness, _known={})
+        held = costs.rejection(self.scores).value
+
+        def at(z: Array) -> tuple[float, Array]:
+            value, gradient = self.value(begin + to_theta(z), kappa, costs, held, prices)
+            return value, to_gradient(gradient)
+
+        found = minimize(
+            at, np.zeros(len(begin)), jac=True, method="L-BFGS-B",
+            options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20},
+        )  # fmt: skip
+        return begin + to_theta(found.x), int(found.nit), bool(found.status == 0)
 
 
 def _gram(X: Any, weights: Array) -> tuple[Array, Array]:
