@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from equirecourse import ActionSet, Equalized, EqualRecourseLinear, equalize
-from equirecourse._equalize import _mean_row, _pick, _Work
+from equirecourse._equalize import _mean_row, _pick, _without_a_gap, _Work
 from equirecourse.audit import cheats_in_words
 
 FEW = {"n_boot": 100, "n_permutations": 100, "n_flipsets": 0}
@@ -147,10 +147,26 @@ def picked(gaps, budget=0.01, **settings):
 
 def test_a_gap_that_chance_could_make_is_left_alone():
     gaps = [[0.09, 0.03], [0.06, 0.03], [0.06, 0.03]]
-    rows, reason = picked(gaps, spread=0.05)  # 0.07 against 0.05 + 1.645 × 0.05 / √3
-    assert rows == []
+    reason = _without_a_gap(folds_of(gaps, spread=0.05)[1])  # 0.07 against 0.05 + 1.645 × 0.05 / √3
     assert "not beyond what chance alone would make it (up to 0.097)" in reason
+    assert _without_a_gap(folds_of(gaps, spread=0.01)[1]) == ""
     assert picked(gaps, spread=0.01)[0] == [1]
+
+
+def test_where_there_is_no_gap_nothing_else_is_fitted(monkeypatch):
+    X, y, _ = make_people(400, spread=0.0)
+    coin = np.random.default_rng(1).choice(["u", "v"], len(y))
+    asked = []
+    fit_path = EqualRecourseLinear.fit_path
+    monkeypatch.setattr(
+        EqualRecourseLinear,
+        "fit_path",
+        lambda *args, penalties, **given: asked.append(penalties) or fit_path(*args, penalties=penalties, **given),
+    )
+    kept = equalize(LogisticRegression(), X, y, sensitive_features=coin, kappas=[3.0], **FEW)
+    assert (kept.changed, len(kept.frontier.table), "frontier" in kept.after.document) == (False, 1, False)
+    assert "beyond what chance alone would make it" in kept.reason
+    assert asked == [[0.0], [0.0], [0.0], [0.0], [3.0]]  # three folds, all training people, and the placebo
 
 
 def test_a_gain_in_one_fold_alone_is_none():

@@ -56,7 +56,8 @@ class Equalized:
     reason : str
         Why, in a sentence.
     frontier : Frontier
-        What each κ does to people of the training data who were held out; ``frontier.table`` has a row per κ.
+        What each κ does to people of the training data who were held out; ``frontier.table`` has a row per κ, or one
+        for the plain model where that has no gap to close.
     chosen : int
         The row that was chosen.
     before, placebo, after : RecourseAudit
@@ -187,15 +188,27 @@ def equalize(
     if budget is None:
         budget = _BUDGETS["boosting" if isinstance(equalizer, EqualRecourseBoosting) else "linear"]
     work = _Work(equalizer, X, y, groups.codes, features, actions, norm, seed)
-    say(f"Comparing {len(path)} models on {cv} folds of the training people ...")
     splits = [
         (training[fit], training[judge])
         for fit, judge in StratifiedKFold(cv, shuffle=True, random_state=seed).split(
             training, _strata(y[training], groups.codes[training], cv)
         )
     ]
-    with quietly():
-        folds = Parallel(n_jobs=n_jobs)(delayed(work.fold)(path, fit, judge) for fit, judge in splits)
+
+    def judged_on_folds(kappas: list[float]) -> list[list[dict[str, float]]]:
+        with quietly():
+            found: list[Any] = Parallel(n_jobs=n_jobs)(delayed(work.fold)(kappas, *split) for split in splits)
+        return found
+
+    say(f"Measuring the plain model on {cv} folds of the training people ...")
+    folds = judged_on_folds(path[:1])
+    strongest = path[-1]
+    no_gap = _without_a_gap(folds)
+    if no_gap:
+        path = path[:1]
+    else:
+        say(f"Comparing it with {len(path) - 1} others there ...")
+        folds = [[*plain, *others] for plain, others in zip(folds, judged_on_folds(path[1:]), strict=True)]
     rows = [_mean_row(kappa, [fold[k] for fold in folds]) for k, kappa in enumerate(path)]
     frontier = Frontier(
         pd.DataFrame(rows),
@@ -205,7 +218,7 @@ def equalize(
         None,
         "transport_gap",
     )
-    recommended, reason = _pick(frontier.table, folds, budget)
+    recommended, reason = ([], no_gap) if no_gap else _pick(frontier.table, folds, budget)
     say("Fitting and auditing: before, placebo, after ...")
     shuffled = np.random.default_rng(seed).permutation(len(training))
     with quietly():
@@ -217,7 +230,7 @@ def equalize(
                 "The plain model was kept: what the folds recommend, fitted to all training people, has no smaller gap."
             )
         # Where nothing was chosen, the placebo still shows what the method does to groups that mean nothing.
-        fake_kappa = path[chosen] if chosen else path[-1]
+        fake_kappa = path[chosen] if chosen else strongest
         (fake,) = work.fit_path([fake_kappa], training, features.iloc[training[shuffled]])
     people, labels, judged = _safe_indexing(X, held_out), y[held_out], features.iloc[held_out]
     settings: dict[str, Any] = {
@@ -228,7 +241,9 @@ def equalize(
     before, placebo = (audit(model, people, labels, **quiet) for model in (plain, fake))
     after = audit(fair, people, labels, **settings)
     islands = (_islands(before, plain, people, actions), _islands(after, fair, people, actions))
-    after = after.compared_with(before, placebo=placebo, seed=seed, islands=islands).with_frontier(frontier, chosen)
+    after = after.compared_with(before, placebo=placebo, seed=seed, islands=islands)
+    if len(path) > 1:
+        after = after.with_frontier(frontier, chosen)
     for section in after.summary["comparison"]["attributes"]:
         for sentence in section["cheats"]["warnings"] if chosen else ():
             warnings.warn(f"{section['name']}: {sentence}", UserWarning, stacklevel=2)
@@ -376,23 +391,29 @@ def _mean_row(kappa: float, folds: list[dict[str, float]]) -> dict[str, float]:
     return {"kappa": kappa, **{name: float(np.mean([fold[name] for fold in folds])) for name in folds[0]}}
 
 
+def _without_a_gap(folds: list[list[dict[str, float]]]) -> str:
+    """Why there is no gap to close, if the plain model, the first of each fold, has none beyond chance; else empty."""
+    plain = _mean_row(0.0, [fold[0] for fold in folds])
+    if np.isnan(plain["transport_gap"]):
+        return "The plain model was kept: in some fold a group has nobody rejected, so there is no gap to close."
+    spread = np.linalg.norm([fold[0]["transport_spread"] for fold in folds]) / len(folds)
+    chance = plain["transport_floor"] + _SURE * spread
+    if plain["transport_gap"] > chance:
+        return ""
+    return (
+        f"The plain model was kept: its transport gap of {plain['transport_gap']:.3f} on held-out folds is not "
+        f"beyond what chance alone would make it (up to {chance:.3f})."
+    )
+
+
 def _pick(table: pd.DataFrame, folds: list[list[dict[str, float]]], budget: float) -> tuple[list[int], str]:
-    """The rows that are recommended, the best first; none, and why, if there is no gap or nothing closes it.
+    """The rows that are recommended, the best first; none, and why, if nothing closes the gap.
 
     Every model within the budget whose transport gap is smaller than the plain one's, by more than the standard error
     of their difference. Of those that cannot be told from the smallest in that way, the most accurate is best.
     """
     gaps = pd.DataFrame([[row["transport_gap"] for row in fold] for fold in folds])
     plain = table.iloc[0]
-    if np.isnan(plain["transport_gap"]):
-        return [], "The plain model was kept: in some fold a group has nobody rejected, so there is no gap to close."
-    spread = np.linalg.norm([fold[0]["transport_spread"] for fold in folds]) / len(folds)
-    chance = plain["transport_floor"] + _SURE * spread
-    if not plain["transport_gap"] > chance:
-        return [], (
-            f"The plain model was kept: its transport gap of {plain['transport_gap']:.3f} on held-out folds is not "
-            f"beyond what chance alone would make it (up to {chance:.3f})."
-        )
     gains = -gaps.sub(gaps[0], axis=0)
     allowed = table[
         (table["accuracy"] >= plain["accuracy"] - budget - 1e-12)
