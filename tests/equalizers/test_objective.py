@@ -268,3 +268,16 @@ def test_a_group_that_is_compared_does_not_drop_out_with_its_rejected_people():
     assert anytime.distance(few).value == 0.0
     assert objective.distance(few).value > 0.1
     assert objective.distance(scores).value == anytime.distance(scores).value
+
+
+@pytest.mark.parametrize("near", [None, 1e-3, 0.3, 1.0, 3.0, 4.0, 30.0, 1e4])
+@pytest.mark.parametrize("far", [1.5, 4.0, 16.0, 64.0])
+def test_the_median_is_found_from_wherever_the_search_begins(near, far):
+    # Two clouds of costs: steps of Newton's method that are cut off at a factor of four went back and forth for ever.
+    rng = np.random.default_rng(0)
+    for share in (0.3, 0.5, 0.7):
+        costs = np.where(rng.random(500) < share, 1.0, far) * rng.uniform(0.7, 1.3, 500)
+        weights = rng.random(500)
+        median = smoothed_median(costs, weights, near)
+        x = (1.0 - costs / median) / (2.0 * BANDWIDTH)
+        assert abs(weights @ (x / np.sqrt(1.0 + x**2))) < 1e-6 * weights.sum()

@@ -253,11 +253,11 @@ def _median(c, q, s, width):  # type: ignore[no-untyped-def]
         else:
             low = s
         ahead = s - excess / slope
-        ahead = min(max(ahead, 0.25 * s), 4.0 * s)  # far away the slope is next to nothing
-        if not low <= ahead <= high:
-            ahead = 0.5 * (low + high)
         if abs(ahead - s) <= _SETTLED * s:
             return ahead
+        ahead = min(max(ahead, 0.25 * s), 4.0 * s)  # far away the slope is next to nothing
+        if not low < ahead < high:  # an end of the bracket is no progress: the steps could go back and forth for ever
+            ahead = 0.5 * (low + high)
         s = ahead
     return s
 
