@@ -70,9 +70,9 @@ class ColumnLookup:
         unknown: set[int] = set()
         for one, (codes, labels) in zip(values, coded, strict=True):
             new = [place for place, label in enumerate(labels) if label not in one.known]
-            met = np.unique(codes, return_index=True)
-            first = dict(zip(met[0].tolist(), met[1].tolist(), strict=True))
-            unknown.update(first[place] for place in new if place in first)
+            if new:
+                met, first = np.unique(codes, return_index=True)
+                unknown.update(first[np.isin(met, new)].tolist())
         if unknown:  # these rows show every value that is new
             rows = sorted(unknown)
             made = _transformed(block.transformer, table[block.columns].iloc[rows])
