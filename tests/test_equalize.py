@@ -224,3 +224,13 @@ def test_bad_input_gets_one_sentence(change, message):
     given = {"estimator": LogisticRegression(), "X": X, "y": y, "sensitive_features": sex, **change}
     with pytest.raises(ValueError, match=message):
         equalize(given.pop("estimator"), given.pop("X"), given.pop("y"), **given)
+
+
+@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.NoRecourseWarning")
+@pytest.mark.filterwarnings("ignore::equirecourse.exceptions.UndefinedRecourseWarning")
+def test_where_nobody_has_recourse_the_reason_says_so():
+    X, y, sex = make_people(400)
+    frozen = ActionSet.from_frame(X, immutable=list(X.columns))
+    kept = equalize(LogisticRegression(), X, y, sensitive_features=sex, actions=frozen, kappas=[3.0], **FEW)
+    assert not kept.changed
+    assert "(100 % of the rejected have none), so there is no gap to measure" in kept.reason

@@ -395,7 +395,10 @@ def _without_a_gap(folds: list[list[dict[str, float]]]) -> str:
     """Why there is no gap to close, if the plain model, the first of each fold, has none beyond chance; else empty."""
     plain = _mean_row(0.0, [fold[0] for fold in folds])
     if np.isnan(plain["transport_gap"]):
-        return "The plain model was kept: in some fold a group has nobody rejected, so there is no gap to close."
+        return (
+            "The plain model was kept: in some fold a group has nobody who is rejected and has recourse "
+            f"({100 * plain['without_recourse']:.0f} % of the rejected have none), so there is no gap to measure."
+        )
     spread = np.linalg.norm([fold[0]["transport_spread"] for fold in folds]) / len(folds)
     chance = plain["transport_floor"] + _SURE * spread
     if plain["transport_gap"] > chance:
