@@ -156,7 +156,7 @@ def equalize(
     >>> from equirecourse import equalize
     >>> from equirecourse.datasets import load_credit
     >>> credit = load_credit()
-    >>> X, y, graduate = credit.data[:3000], credit.target[:3000], credit.sensitive_features["graduate"][:3000]
+    >>> X, y, graduate = credit.data[:6000], credit.target[:6000], credit.sensitive_features["graduate"][:6000]
     >>> model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000))
     >>> found = equalize(
     ...     model, X, y, sensitive_features=graduate, actions=credit.actions, kappas=[10.0], n_flipsets=0
