@@ -203,6 +203,19 @@ def test_a_path_is_a_number_of_fits(name):
 
 
 @both
+def test_a_path_is_a_number_of_fits_where_costs_come_in_two_clouds(name):
+    # What one fit knows of medians must not decide where the next one finds its own.
+    rng = np.random.default_rng(0)
+    group, y = rng.integers(0, 2, (2, 800))
+    centers = np.array([[[0.5, 0.0], [3.5, -2.0]], [[0.0, 3.0], [0.0, 3.0]]])
+    X = centers[y, group] + 0.45 * rng.normal(size=(800, 2))
+    model = EqualRecourseBoosting(clone(BOOSTERS[name]), actions=ActionSet.free(X, costs="unit"), norm="l2")
+    path = model.fit_path(X, y, sensitive_features=group, penalties=[1.0, 3.0, 10.0])
+    alone = clone(model).set_params(kappa=10.0).fit(X, y, sensitive_features=group)
+    np.testing.assert_array_equal(path[-1].predict_proba(X), alone.predict_proba(X))
+
+
+@both
 def test_the_table_has_a_row_for_each_stage(name):
     X, y, group = make_gap()
     model = fitted(X, y, group, name, kappa=1.0)

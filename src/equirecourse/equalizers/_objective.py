@@ -113,7 +113,8 @@ class CostObjective:
         A group that could drop out while a model is fitted would be a way to equality: reject fewer of them.
         """
         rejected = self._softened(scores).rejected
-        return replace(self, compared=tuple(self._large(groups, rejected) for groups in self.partitions))
+        compared = tuple(self._large(groups, rejected) for groups in self.partitions)
+        return replace(self, compared=compared, _known={})  # what others left behind would show in the last digits
 
     def _large(self, groups: Groups, rejected: Array) -> Mask:
         return np.bincount(groups.codes, weights=rejected, minlength=len(groups)) >= self.min_rejected
