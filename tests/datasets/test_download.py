@@ -69,7 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server():
     requests = []
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, requests))
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread = threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True)  # looks that often whether to end
     thread.start()
     httpd.requests = requests
     httpd.url = f"http://127.0.0.1:{httpd.server_port}"

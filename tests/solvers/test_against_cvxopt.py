@@ -1,6 +1,7 @@
 """The fast path and the paper's quadratic program find the same optimum, at a fixed set of rejected people."""
 
 import os
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ KERNELS = {
 PENALTIES = (0.2, 1.0, 10.0, 100.0, np.inf)
 
 
+@cache
 def sample(name):
     if name == "propublica":
         if not os.environ.get("EQUIRECOURSE_DATA"):
