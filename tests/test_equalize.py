@@ -175,6 +175,12 @@ def test_a_gain_in_one_fold_alone_is_none():
     assert "nothing within 1 point of accuracy" in reason
 
 
+def test_folds_that_agree_on_next_to_nothing_have_shown_nothing():
+    gaps = [[0.180, 0.168], [0.181, 0.169], [0.179, 0.166]]  # less than the gaps of shuffled groups differ
+    assert picked(gaps, spread=0.02)[0] == []
+    assert picked(gaps, spread=0.002)[0] == [1]
+
+
 def test_of_those_that_cannot_be_told_apart_the_most_accurate_is_taken():
     gaps = [[0.3, 0.1, 0.11, 0.2], [0.3, 0.12, 0.1, 0.21], [0.3, 0.1, 0.12, 0.2]]
     assert picked(gaps, accuracy=[0.8, 0.791, 0.799, 0.8])[0] == [2, 1, 3]

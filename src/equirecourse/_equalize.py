@@ -40,6 +40,7 @@ _HELD = 0.03  # by which the acceptance rate may move
 _LEAST_COST = 0.6  # of the plain mean cost: what shrinks everybody's cost by more is not equality
 _PEOPLE_A_FOLD = {"linear": 3000, "boosting": 1000}  # rejected people whose costs are found in each fold, for each κ
 _SURE = 1.645  # standard deviations of shuffled gaps beyond which a gap is none of them, at a level of 5 %
+_GAP_AND_SPREAD = ("transport_gap", "transport_spread")
 _FAR = 0.95  # quantile of the distances between accepted people, beyond which nobody is near
 
 
@@ -412,17 +413,20 @@ def _without_a_gap(folds: list[list[dict[str, float]]]) -> str:
 def _pick(table: pd.DataFrame, folds: list[list[dict[str, float]]], budget: float) -> tuple[list[int], str]:
     """The rows that are recommended, the best first; none, and why, if nothing closes the gap.
 
-    Every model within the budget whose transport gap is smaller than the plain one's, by more than the standard error
-    of their difference. Of those that cannot be told from the smallest in that way, the most accurate is best.
+    Every model within the budget whose transport gap is smaller than the plain one's, beyond what chance makes of such
+    gaps and of their differences between folds. Of those whose gap is within a standard error of the smallest, the most
+    accurate is best.
     """
-    gaps = pd.DataFrame([[row["transport_gap"] for row in fold] for fold in folds])
+    gaps, spreads = (pd.DataFrame([[row[name] for row in fold] for fold in folds]) for name in _GAP_AND_SPREAD)
     plain = table.iloc[0]
     gains = -gaps.sub(gaps[0], axis=0)
+    # Three folds alone can agree by chance.
+    errors = np.maximum(gains.sem(), np.sqrt((spreads**2).add(spreads[0] ** 2, axis=0).mean() / len(folds)))
     allowed = table[
         (table["accuracy"] >= plain["accuracy"] - budget - 1e-12)
         & ((table["acceptance"] - plain["acceptance"]).abs() <= _HELD)
         & (table["mean_cost"] >= _LEAST_COST * plain["mean_cost"])
-        & (gains.mean() > gains.sem())
+        & (gains.mean() > _SURE * errors)
     ].sort_values("transport_gap")
     if len(allowed) == 0:
         return [], f"The plain model was kept: nothing {_within(budget)} has a clearly smaller gap on held-out folds."

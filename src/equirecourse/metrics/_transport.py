@@ -15,6 +15,8 @@ __all__ = ["TransportGap", "transport_gap"]
 
 Costs = NDArray[np.float64]
 
+_DEAREST = 0.99  # quantile of the known costs at which people without recourse are counted
+
 
 class TransportGap(NamedTuple):
     """The gap, and mean and standard deviation of the gaps of shuffled groups: what chance alone would make."""
@@ -35,7 +37,8 @@ def transport_gap(
     Parameters
     ----------
     costs : array-like of shape (n_rejected,)
-        Of rejected people. Those without recourse, at infinite cost, count as the dearest of the others.
+        Of rejected people. Those without recourse, at infinite cost, count as the dearest hundredth of the others
+        begins: at the largest cost of all, one outlier would decide for all of them.
     sensitive_features : array-like of shape (n_rejected,)
         Their groups.
     n_permutations : int, default=20
@@ -60,7 +63,7 @@ def transport_gap(
     known = np.isfinite(values)
     if not known.any():
         return TransportGap(float("nan"), float("nan"))
-    values = np.where(known, values, values[known].max())
+    values = np.where(known, values, np.quantile(values[known], _DEAREST, method="higher"))
     mean = float(values.mean())
     if len(np.unique(groups.codes)) < 2 or not mean > 0.0:
         return TransportGap(float("nan"), float("nan"))
