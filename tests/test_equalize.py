@@ -132,7 +132,7 @@ def folds_of(gaps, *, accuracy=None, spread=0.02):
     """Rows of folds with these transport gaps, the plain model's first, and their table."""
     gaps = np.asarray(gaps, dtype=float)
     accuracy = np.full(gaps.shape[1], 0.8) if accuracy is None else np.asarray(accuracy)
-    same = {"transport_floor": 0.05, "transport_spread": spread, "acceptance": 0.6, "mean_cost": 1.0}
+    same = {"transport_floor": 0.05, "transport_spread": spread, "acceptance": 0.6, "nearest_cost": 1.0}
     folds = [
         [{"transport_gap": gap, "accuracy": right, **same} for gap, right in zip(fold, accuracy, strict=True)]
         for fold in gaps

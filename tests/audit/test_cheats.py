@@ -51,6 +51,15 @@ def test_everybody_s_cost_shrinking_is_seen():
     assert any("Everybody's cost shrank" in sentence for sentence in found["warnings"])
 
 
+def test_a_group_that_comes_closer_to_the_nearest_one_is_no_cheat():
+    before = people(far=6.0)
+    level, beyond = (np.where(GROUPS == "b", before / divisor, before / 1.1) for divisor in (6.0, 12.0))
+    for after, shrank in ((level, False), (beyond, True)):  # level, or past the other group
+        found = cheats(before, after, GROUPS, None)
+        assert found["after"]["mean_cost"] < 0.5 * found["before"]["mean_cost"]
+        assert any("Everybody's cost shrank" in sentence for sentence in found["warnings"]) == shrank
+
+
 def test_islands_and_other_people_who_are_rejected_are_seen():
     before = people()
     after = np.where(GROUPS == "b", before / 1.45, before)

@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 _FEW = 0.01  # of the rejected: those whose costs are the farthest
 _CARRIED = 0.5  # of a reduction, from which on a few people carry it
 _APART = 0.1  # of the median, by which a gap of medians may grow while that of the means shrinks
-_SHRUNK = 0.7  # of the mean cost before, below which everybody's cost has shrunk
+_SHRUNK = 0.7  # of the median cost of the group nearest to a yes, below which everybody's cost has shrunk
 _DRIFT = 0.03  # of the acceptance rate, beyond which other people are rejected
 _ISLAND = 0.1  # more of the counterfactuals than before lie far from any accepted person
 
@@ -69,23 +69,28 @@ def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[flo
 
 
 def _gaps(costs: Array, groups: NDArray[Any]) -> dict[str, float]:
-    """Mean cost, and gaps of means, of capped costs, of medians and of distributions, each relative to its centre."""
+    """Costs of everybody and of the group nearest to a yes, and gaps of means, of capped costs, of medians and of
+    distributions, each relative to its centre.
+    """
     rejected = ~np.isnan(costs)
     values, members = costs[rejected], groups[rejected]
     known = np.isfinite(values)
-    names = ("mean_cost", "relative_gap", "capped_gap", "median_gap", "transport_gap", "transport_floor")
+    names = (
+        "mean_cost", "nearest_cost", "relative_gap", "capped_gap", "median_gap", "transport_gap", "transport_floor"
+    )  # fmt: skip
     if not known.any():
         return dict.fromkeys(names, float("nan"))
     mean = float(values[known].mean())
     capped = np.minimum(values[known], np.quantile(values[known], 1.0 - _FEW))
     median = float(np.median(values[known]))
+    nearest = min(np.median(values[known & (members == label)]) for label in np.unique(members[known]))
     transport = transport_gap(values, sensitive_features=members)
     gaps = (
         _spread(values[known], members[known], np.mean) / mean if mean > 0 else np.nan,
         _spread(capped, members[known], np.mean) / float(capped.mean()) if capped.mean() > 0 else np.nan,
         _spread(values[known], members[known], np.median) / median if median > 0 else np.nan,
     )
-    return dict(zip(names, map(float, (mean, *gaps, transport.gap, transport.noise_floor)), strict=True))
+    return dict(zip(names, map(float, (mean, nearest, *gaps, transport.gap, transport.noise_floor)), strict=True))
 
 
 def _spread(values: Array, groups: NDArray[Any], centre: Any) -> float:
@@ -111,10 +116,12 @@ def _warnings(found: dict[str, Any], reduction: float, drift: float) -> list[str
             f"The medians moved apart, from {before['median_gap']:.3f} to {after['median_gap']:.3f} of the median: "
             "costs come in few sizes, or the means were balanced by their tails."
         )
-    if after["mean_cost"] < _SHRUNK * before["mean_cost"]:
+    # A group that comes closer to the nearest one makes the mean smaller, too, and that is no cheat.
+    if after["nearest_cost"] < _SHRUNK * before["nearest_cost"]:
         sentences.append(
-            f"Everybody's cost shrank: the mean went from {before['mean_cost']:.3g} to {after['mean_cost']:.3g}, which "
-            "makes every gap smaller; look at the gap ÷ mean cost, and at how robust a yes is."
+            f"Everybody's cost shrank: the median of the group nearest to a yes went from {before['nearest_cost']:.3g} "
+            f"to {after['nearest_cost']:.3g}, which makes every gap smaller; look at the gap ÷ mean cost, and at how "
+            "robust a yes is."
         )
     if found["islands_after"] - found["islands_before"] > _ISLAND:
         sentences.append(
@@ -156,7 +163,8 @@ def cheats_in_words(found: dict[str, Any]) -> list[str]:
         f"carried by a few? gap of medians {_value(before['median_gap']):.3f} → {_value(after['median_gap']):.3f}, "
         f"transport gap {_value(before['transport_gap']):.3f} → {_value(after['transport_gap']):.3f}"
         + ("" if np.isnan(carried) else f", {100 * carried:.0f} % of the reduction due to the farthest 1 %"),
-        f"everybody cheaper? mean cost {_value(before['mean_cost']):.3g} → {_value(after['mean_cost']):.3g}",
+        f"everybody cheaper? mean cost {_value(before['mean_cost']):.3g} → {_value(after['mean_cost']):.3g}, median of "
+        f"the nearest group {_value(before['nearest_cost']):.3g} → {_value(after['nearest_cost']):.3g}",
         f"islands? counterfactuals far from any accepted person: {islands}",
         f"others rejected? acceptance {moved}",
     ]
