@@ -69,8 +69,9 @@ def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[flo
 
 
 def _gaps(costs: Array, groups: NDArray[Any]) -> dict[str, float]:
-    """Costs of everybody and of the group nearest to a yes, and gaps of means, of capped costs, of medians and of
-    distributions, each relative to its centre.
+    """Costs of everybody and of the group nearest to a yes, and gaps, each relative to the centre of its costs.
+
+    They are the gaps of means, of capped costs, of medians and of distributions.
     """
     rejected = ~np.isnan(costs)
     values, members = costs[rejected], groups[rejected]
