@@ -25,6 +25,7 @@ PAGES = {
     "docs/user_guide/equalizers.md": 11,
     "docs/user_guide/black_boxes.md": 4,
     "docs/user_guide/scale.md": 5,
+    "docs/user_guide/engines.md": 2,
     "docs/user_guide/torch.md": 2,
 }
 NEEDS = {"docs/user_guide/torch.md": "torch"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,9 @@ from numpy.typing import NDArray
 from equirecourse._validation import check_choice, check_finite, check_jobs, check_number, refuse_masked
 from equirecourse.actions import DISTANCES, ActionSet, check_actions, check_norm
 from equirecourse.exceptions import NoRecourseWarning
-from equirecourse.recourse import _kernel, _linear, _search, _trees
+from equirecourse.recourse import _linear
+from equirecourse.recourse._engine import Engine
+from equirecourse.recourse._engines import SEARCH, engine_for, engine_named, engine_names
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._progress import progress_bar
 from equirecourse.recourse._result import STATUSES, Recourse
@@ -22,7 +23,7 @@ from equirecourse.recourse._surrogate import SurrogateRecourse
 from equirecourse.recourse._trace import Opaque
 from equirecourse.recourse._view import View, open_model
 
-__all__ = ["METHODS", "find_recourse"]
+__all__ = ["find_recourse"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -30,8 +31,6 @@ Mask = NDArray[np.bool_]
 _KNIFE_EDGE = 1e-14  # a score below which it is nothing but the rounding of a sum
 
 ACCEPTED, FOUND, INFEASIBLE, UNKNOWN = range(len(STATUSES))
-
-METHODS = ("auto", "linear", "trees", "kernel", "search", "milp", "surrogate")
 
 
 def find_recourse(
@@ -67,8 +66,9 @@ def find_recourse(
         How the changes of several features add up: sum, root of the sum of squares, largest; or, in percentiles of the
         people the action set was made from, the largest shift or the sum of log shifts.
     method : {"auto", "linear", "trees", "kernel", "search", "milp", "surrogate"}, default="auto"
-        The engine; "auto" takes the most exact one for the model. "milp" solves a mixed-integer program per person
-        where others are faster, as an independent check; a claim of theirs that the other engine refutes is withdrawn.
+        The engine, or one of your own by its name (:func:`~equirecourse.recourse.register_engine`); "auto" takes the
+        most exact one for the model. "milp" solves a mixed-integer program per person where others are faster, as an
+        independent check; a claim of theirs that the other engine refutes is withdrawn.
         "surrogate" estimates the costs by local linear functions, as the paper's Algorithm 2 does: prices of an action
         set count, and what cannot change; limits do not.
     favorable_label : label, optional
@@ -113,7 +113,7 @@ def find_recourse(
     True
     """
     check_norm(norm)
-    check_choice(method, METHODS, name="method")
+    check_choice(method, ("auto", *engine_names(), "milp", "surrogate"), name="method")
     check_jobs(n_jobs)
     refuse_masked(X, name="X")
     limit = np.inf if time_limit is None else check_number(time_limit, name="time_limit", low=1e-9)
@@ -134,70 +134,51 @@ def find_recourse(
         held = None if held is None else held[rejected]
         problem = Problem(view, actions, norm, table[rejected], pool, limit, seed, n_jobs, tick, held)
         if len(problem.table) == 0:
-            name, answers = method, Answers.nothing(problem)
+            name, answers, settled = method, Answers.nothing(problem), True
         else:
-            name, answers, more = _ask(problem, method)
+            engine, answers, more = _ask(problem, method)
+            name, settled = engine.name, engine.settles_the_boundary
             notes += more
-    return _result(problem, answers, X, table, rejected, name, notes)
+    checked = _checked(problem, answers, at_boundary=not settled)
+    return _result(problem, checked, X, table, rejected, name, notes)
 
 
 # --- which engine ----------------------------------------------------------------------------------------------------
 
 
-def _ask(problem: Problem, method: str) -> tuple[str, Answers, tuple[str, ...]]:
-    """Name of the engine that answered, its answers, and what there is to say about the choice."""
+def _ask(problem: Problem, method: str) -> tuple[Engine, Answers, tuple[str, ...]]:
+    """The engine that answered, its answers, and what there is to say about the choice."""
     final = problem.view.final
-    fits = _engine_for(final)
-    name = fits if method in ("auto", "milp") else method
-    if name not in ("search", fits):
+    fits = engine_for(final)
+    engine = fits if method in ("auto", "milp") else engine_named(method)
+    if not engine.can_read(final):
         raise ValueError(
-            f"method={method!r} does not fit this model: {type(final).__name__} is read by {fits!r}; use 'auto'."
+            f"method={method!r} does not fit this model: {type(final).__name__} is read by {fits.name!r}; use 'auto'."
         )
-    engines: dict[str, Callable[[Problem], Answers]] = {
-        "linear": _by_programs(_linear.solve) if method == "milp" else _linear.solve,
-        "trees": _by_programs(_trees.solve) if method == "milp" else _trees.solve,
-        "kernel": _kernel.solve,
-        "search": _search.solve,
-    }
-    if method == "milp" and name not in ("linear", "trees"):
-        raise ValueError(f"method='milp' is for linear models and trees, got {type(final).__name__}.")
-    if name != "search":
-        try:
-            return name, engines[name](problem), ()
-        except Opaque as reason:
-            if method != "auto":
-                raise ValueError(
-                    f"method={method!r} does not fit this model: {reason}; use method='search', or 'auto'."
-                ) from None
-            told = (f"The costs are upper bounds found by search, because {reason}.",)
-            return "search", _search.solve(problem), told
-    return name, engines[name](problem), ()
+    try:
+        return engine, _by_programs(engine, problem) if method == "milp" else engine.solve(problem), ()
+    except Opaque as reason:
+        if method != "auto":
+            raise ValueError(
+                f"method={method!r} does not fit this model: {reason}; use method='search', or 'auto'."
+            ) from None
+        told = (f"The costs are upper bounds found by search, because {reason}.",)
+        return SEARCH, SEARCH.solve(problem), told
 
 
-def _by_programs(solve: Callable[..., Answers]) -> Callable[[Problem], Answers]:
+def _by_programs(engine: Engine, problem: Problem) -> Answers:
     """The programs of an engine; what they claim is withdrawn where the engine itself refutes it."""
-
-    def answer(problem: Problem) -> Answers:
-        answers = solve(problem, always_milp=True)
-        others = solve(replace(problem, tick=lambda _: None))
-        everybody = np.arange(len(problem.start))
-        own, other = (np.where(part.found, problem.costs(everybody, part.own), np.inf) for part in (answers, others))
-        refuted = other < own * (1.0 - 1e-6)
-        answers.proven[refuted] = False
-        np.minimum(answers.lower, other, out=answers.lower)
-        return answers
-
-    return answer
-
-
-def _engine_for(final: Any) -> str:
-    if _linear.is_linear(final):
-        return "linear"
-    if _trees.can_read(final):
-        return "trees"
-    if _kernel.can_read(final):
-        return "kernel"
-    return "search"
+    if engine.solve_by_programs is None:
+        kind = type(problem.view.final).__name__
+        raise ValueError(f"method='milp' is for models that are read by programs, linear ones and trees, got {kind}.")
+    answers = engine.solve_by_programs(problem)
+    others = engine.solve(replace(problem, tick=lambda _: None))
+    everybody = np.arange(len(problem.start))
+    own, other = (np.where(part.found, problem.costs(everybody, part.own), np.inf) for part in (answers, others))
+    refuted = other < own * (1.0 - 1e-6)
+    answers.proven[refuted] = False
+    np.minimum(answers.lower, other, out=answers.lower)
+    return answers
 
 
 # --- the people ------------------------------------------------------------------------------------------------------
@@ -239,7 +220,7 @@ def _outside(actions: ActionSet, table: pd.DataFrame) -> tuple[str, ...]:
 
 def _is_plain(view: View, X: Any, norm: str) -> bool:
     """Whether people move freely in the very inputs of a linear model, so that one formula answers for all of them."""
-    if norm not in DISTANCES or view.before is not None or not _linear.is_linear(view.final):
+    if norm not in DISTANCES or view.before is not None or engine_for(view.final) is not _linear.ENGINE:
         return False
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind in "fiu"
@@ -290,12 +271,7 @@ def _by_surrogates(
 def _result(
     problem: Problem, answers: Answers, X: Any, table: pd.DataFrame, rejected: Mask, name: str, notes: tuple[str, ...]
 ) -> Recourse:
-    own, found = answers.own, answers.found.copy()
-    who = np.flatnonzero(found)
-    # No engine is trusted: what is shown has been through the model and the action set once more.
-    # The engine for linear models has already looked at those on the boundary, one by one.
-    found[who] = _accepted(problem, who, own[who], at_boundary=name != "linear") & problem.respected(who, own[who])
-    proven = answers.proven & (found | ~answers.found)
+    own, found, proven = answers.own, answers.found, answers.proven
     cost = np.where(found, problem.costs(np.arange(len(own)), own), np.inf)
     lower = np.where(proven, cost, np.minimum(answers.lower, cost))
     status = np.where(found, FOUND, np.where(proven, INFEASIBLE, UNKNOWN))
@@ -328,6 +304,14 @@ def _result(
         return _laid_out(X, moved, without)
 
     return Recourse(costs, name, exact, bounds, problem.norm, notes, codes, people)
+
+
+def _checked(problem: Problem, answers: Answers, *, at_boundary: bool) -> Answers:
+    """No engine is trusted: what is shown has been through the model and the action set once more."""
+    own, found = answers.own, answers.found.copy()
+    who = np.flatnonzero(found)
+    found[who] = _accepted(problem, who, own[who], at_boundary=at_boundary) & problem.respected(who, own[who])
+    return replace(answers, found=found, proven=answers.proven & (found | ~answers.found))
 
 
 def _accepted(problem: Problem, who: NDArray[np.intp], own: Array, *, at_boundary: bool) -> Mask:

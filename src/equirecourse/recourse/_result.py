@@ -29,7 +29,7 @@ class Recourse:
     costs : ndarray of shape (n_people,)
         What the action costs. 0 for accepted people; infinite for those without an action.
     method : str
-        The engine: "linear", "trees", "kernel", "search" or "surrogate".
+        The engine: "linear", "trees", "kernel", "search", one that was registered, or "surrogate".
     exact : ndarray of bool, shape (n_people,)
         Whether it is proven that no action costs less. Where it is not, the cost is an upper bound.
     lower_bounds : ndarray of shape (n_people,)
