@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 import equirecourse
 
@@ -41,6 +42,12 @@ def test_the_sdist_holds_the_tracked_files(built, tracked):
     with tarfile.open(path) as sdist:
         names = {"/".join(member.name.split("/")[1:]) for member in sdist.getmembers() if member.isfile()}
     assert {name.removeprefix("src/") for name in names if name.startswith("src/")} == tracked
+
+
+def test_the_version_is_the_same_everywhere(built):
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    (wheel,) = built.glob("*.whl")
+    assert (cited, wheel.name.split("-")[1]) == (equirecourse.__version__, equirecourse.__version__)
 
 
 def test_the_package_under_test_is_that_of_this_checkout(tracked):
