@@ -397,8 +397,8 @@ picking; *nan*: a model that rejects nobody of a group in one of the splits.
 * LightGBM with experienced costs takes the gap to its floor on credit by graduate (0.277 to 0.130) for no accuracy, and
   two fifths of it on propublica by race (0.319 to 0.189), where the gap is largest against its floor, for 0.8 points;
   elsewhere plain gaps are less than twice their floors: about a fifth goes on credit by sex and propublica by age,
-  nothing on german and on givemecredit, whose plain gap is below its floor. It takes 40 to 220 times the seconds of a plain fit. Without actions it is of little
-  use, and worse than plain on credit by graduate (0.342).
+  nothing on german and on givemecredit, whose plain gap is below its floor. It takes 40 to 220 times the seconds of a
+  plain fit. Without actions it is of little use, and worse than plain on credit by graduate (0.342).
 * Neither method for the SVM can be relied on: the gap ends at 0.58 to 1.39 times that of the plain machine, and on
   propublica by age the paper's constraint makes the distances in its feature space equal without changing a decision
   (in the first split, training people), which leaves the experienced gap where it was, at 0.663.
