@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
+from tests._clouds import four_clouds
 
 from equirecourse import ActionSet, EqualRecourseLinear, find_recourse
 from equirecourse._validation import check_groups
@@ -306,17 +307,6 @@ def test_no_rare_category_carries_the_equality(seed, whose, scaled):
     X = StandardScaler().fit_transform(X) if scaled else X
     weights = fitted(X, y, group).coef_[0] * X.std(axis=0)
     assert abs(weights[-1]) <= 0.1 * np.linalg.norm(weights)
-
-
-def four_clouds(n, rng, outliers=0.0):
-    """The accepted of both groups around (0, 3), the rejected around (½, 0) and (3½, −2)."""
-    group, y = rng.integers(0, 2, n), rng.integers(0, 2, n)
-    centers = np.array([[[0.5, 0.0], [3.5, -2.0]], [[0.0, 3.0], [0.0, 3.0]]])
-    X = centers[y, group] + 0.45 * rng.normal(size=(n, 2))
-    cloud = np.flatnonzero((group == 1) & (y == 0))
-    far = rng.choice(cloud, round(outliers * len(cloud)), replace=False)
-    X[far] = np.array([30.0, -30.0]) + rng.normal(size=(len(far), 2))
-    return X, y, group
 
 
 def with_outliers(seed):
