@@ -152,7 +152,8 @@ def folds_of(gaps, *, accuracy=None, spread=0.02):
     """Rows of folds with these transport gaps, the plain model's first, and their table."""
     gaps = np.asarray(gaps, dtype=float)
     accuracy = np.full(gaps.shape[1], 0.8) if accuracy is None else np.asarray(accuracy)
-    same = {"transport_floor": 0.05, "transport_spread": spread, "acceptance": 0.6, "nearest_cost": 1.0}
+    same = {"transport_floor": 0.05, "transport_spread": spread, "acceptance": 0.6, "least_shrunk": 1.0}
+    same["without_recourse"] = 0.0
     folds = [
         [{"transport_gap": gap, "accuracy": right, **same} for gap, right in zip(fold, accuracy, strict=True)]
         for fold in gaps
@@ -205,6 +206,16 @@ def test_of_those_that_cannot_be_told_apart_the_most_accurate_is_taken():
     gaps = [[0.3, 0.1, 0.11, 0.2], [0.3, 0.12, 0.1, 0.21], [0.3, 0.1, 0.12, 0.2]]
     assert picked(gaps, accuracy=[0.8, 0.791, 0.799, 0.8])[0] == [2, 1, 3]
     assert picked(gaps, accuracy=[0.8, 0.799, 0.795, 0.8])[0] == [1, 2, 3]
+
+
+def test_what_is_undefined_in_a_fold_or_takes_recourse_away_is_not_recommended():
+    gaps = [[0.30, 0.10], [0.32, 0.10], [0.31, np.nan]]
+    assert picked(gaps)[0] == []
+    for name, value in (("without_recourse", 0.035), ("least_shrunk", 0.5)):
+        table, folds = folds_of([[0.30, 0.10]] * 3)
+        assert _pick(table, folds, 0.01)[0] == [1]
+        table.loc[1, name] = value
+        assert _pick(table, folds, 0.01)[0] == []
 
 
 def test_what_costs_too_much_is_not_recommended():

@@ -20,6 +20,7 @@ from sklearn.utils import _safe_indexing, indexable
 from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
 from equirecourse.actions import ActionSet, check_norm
 from equirecourse.audit import RecourseAudit, audit
+from equirecourse.audit._cheats import least_shrunk, median_costs
 from equirecourse.equalizers import EqualRecourseBoosting, EqualRecourseLinear, Frontier
 from equirecourse.equalizers._distribution import KAPPAS
 from equirecourse.equalizers._held_out_folds import quietly
@@ -37,7 +38,8 @@ Rows = NDArray[np.intp]
 _KAPPAS_OF_TREES = (0.3, 1.0, 3.0, 10.0)
 _BUDGETS = {"linear": 0.01, "boosting": 0.005}
 _HELD = 0.03  # by which the acceptance rate may move
-_LEAST_COST = 0.6  # of the median cost of the group nearest to a yes: what brings it nearer still is not equality
+_LEAST_COST = 0.6  # of its own median cost, which one group at least has to keep: to bring all closer is not equality
+_LOST = 0.01  # by which the share of the rejected who are without recourse may rise
 _PEOPLE_A_FOLD = {"linear": 3000, "boosting": 1000}  # rejected people whose costs are found in each fold, for each κ
 _SURE = 1.645  # standard deviations of shuffled gaps beyond which a gap is none of them, at a level of 5 %
 _GAP_AND_SPREAD = ("transport_gap", "transport_spread")
@@ -196,7 +198,7 @@ def equalize(
         )
     ]
 
-    def judged_on_folds(kappas: list[float]) -> list[list[dict[str, float]]]:
+    def judged_on_folds(kappas: list[float]) -> list[list[dict[str, Any]]]:
         with quietly():
             found: list[Any] = Parallel(n_jobs=n_jobs)(delayed(work.fold)(kappas, *split) for split in splits)
         return found
@@ -210,6 +212,9 @@ def equalize(
     else:
         say(f"Comparing it with {len(path) - 1} others there ...")
         folds = [[*plain, *others] for plain, others in zip(folds, judged_on_folds(path[1:]), strict=True)]
+    for fold in folds:
+        for row in fold:
+            row["least_shrunk"] = least_shrunk(fold[0]["median_costs"], row["median_costs"])
     rows = [_mean_row(kappa, [fold[k] for fold in folds]) for k, kappa in enumerate(path)]
     frontier = Frontier(
         pd.DataFrame(rows),
@@ -339,13 +344,13 @@ class _Work:
         (plain,) = self.fit_path([0.0], training, groups)
         return 0, plain, plain
 
-    def fold(self, path: list[float], fit: Rows, judge: Rows) -> list[dict[str, float]]:
+    def fold(self, path: list[float], fit: Rows, judge: Rows) -> list[dict[str, Any]]:
         """A row per κ: fitted on one side, judged on the other."""
         with quietly():
             models = self.fit_path(path, fit, self.features.iloc[fit])
             return [self.judge(model, judge) for model in models]
 
-    def judge(self, model: Any, rows: Rows) -> dict[str, float]:
+    def judge(self, model: Any, rows: Rows) -> dict[str, Any]:
         """What a model does to some people: gaps, costs, accuracy."""
         people = _safe_indexing(self.X, rows)
         predicted = np.asarray(model.predict(people))
@@ -382,18 +387,19 @@ class _Work:
             "transport_floor": floor,
             "transport_spread": spread,
             "mean_cost": float(costs[known].mean()) if len(known) else float("nan"),
-            "nearest_cost": float(frame.by_group["median"].min()),
             "without_recourse": float(np.isinf(costs[asked]).mean()) if len(asked) else float("nan"),
             "accuracy": float((predicted == self.y[rows]).mean()),
             "acceptance": float(1.0 - rejected.mean()),
+            "median_costs": median_costs(costs[asked], self.codes[rows][asked]),
         }
 
 
-def _mean_row(kappa: float, folds: list[dict[str, float]]) -> dict[str, float]:
-    return {"kappa": kappa, **{name: float(np.mean([fold[name] for fold in folds])) for name in folds[0]}}
+def _mean_row(kappa: float, folds: list[dict[str, Any]]) -> dict[str, float]:
+    names = [name for name in folds[0] if name != "median_costs"]
+    return {"kappa": kappa, **{name: float(np.mean([fold[name] for fold in folds])) for name in names}}
 
 
-def _without_a_gap(folds: list[list[dict[str, float]]]) -> str:
+def _without_a_gap(folds: list[list[dict[str, Any]]]) -> str:
     """Why there is no gap to close, if the plain model, the first of each fold, has none beyond chance; else empty."""
     plain = _mean_row(0.0, [fold[0] for fold in folds])
     if np.isnan(plain["transport_gap"]):
@@ -411,7 +417,7 @@ def _without_a_gap(folds: list[list[dict[str, float]]]) -> str:
     )
 
 
-def _pick(table: pd.DataFrame, folds: list[list[dict[str, float]]], budget: float) -> tuple[list[int], str]:
+def _pick(table: pd.DataFrame, folds: list[list[dict[str, Any]]], budget: float) -> tuple[list[int], str]:
     """The rows that are recommended, the best first; none, and why, if nothing closes the gap.
 
     Every model within the budget whose transport gap is smaller than the plain one's, beyond what chance makes of such
@@ -426,7 +432,9 @@ def _pick(table: pd.DataFrame, folds: list[list[dict[str, float]]], budget: floa
     allowed = table[
         (table["accuracy"] >= plain["accuracy"] - budget - 1e-12)
         & ((table["acceptance"] - plain["acceptance"]).abs() <= _HELD)
-        & (table["nearest_cost"] >= _LEAST_COST * plain["nearest_cost"])
+        & ~(table["least_shrunk"] < _LEAST_COST)
+        & (table["without_recourse"] <= plain["without_recourse"] + _LOST)
+        & gaps.notna().all()
         & (gains.mean() > _SURE * errors)
     ].sort_values("transport_gap")
     if len(allowed) == 0:

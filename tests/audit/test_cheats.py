@@ -51,13 +51,27 @@ def test_everybody_s_cost_shrinking_is_seen():
     assert any("Everybody's cost shrank" in sentence for sentence in found["warnings"])
 
 
-def test_a_group_that_comes_closer_to_the_nearest_one_is_no_cheat():
+def shrank(before, after):
+    sentences = cheats(before, after, GROUPS, None)["warnings"]
+    return any("Everybody's cost shrank" in sentence for sentence in sentences)
+
+
+def test_a_group_that_comes_closer_is_no_cheat_unless_all_do():
     before = people(far=6.0)
-    level, beyond = (np.where(GROUPS == "b", before / divisor, before / 1.1) for divisor in (6.0, 12.0))
-    for after, shrank in ((level, False), (beyond, True)):  # level, or past the other group
-        found = cheats(before, after, GROUPS, None)
-        assert found["after"]["mean_cost"] < 0.5 * found["before"]["mean_cost"]
-        assert any("Everybody's cost shrank" in sentence for sentence in found["warnings"]) == shrank
+    for divisors, expected in (((1.1, 6.0), False), ((1.1, 12.0), False), ((1.6, 12.0), True)):
+        after = before / np.where(GROUPS == "b", divisors[1], divisors[0])
+        assert np.nanmean(after) < 0.5 * np.nanmean(before)
+        assert shrank(before, after) == expected
+    without = np.where((GROUPS == "b") & ~np.isnan(before), np.inf, before)
+    assert not shrank(without, before / np.where(GROUPS == "b", 6.0, 1.0))  # b had none, and has some now
+
+
+def test_recourse_that_is_taken_away_is_seen():
+    before = people()
+    after = before.copy()
+    after[np.flatnonzero(~np.isnan(after))[:50]] = np.inf
+    assert any("People lost their recourse" in sentence for sentence in cheats(before, after, GROUPS, None)["warnings"])
+    assert not any("lost their recourse" in sentence for sentence in cheats(after, before, GROUPS, None)["warnings"])
 
 
 def test_islands_and_other_people_who_are_rejected_are_seen():

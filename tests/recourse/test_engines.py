@@ -1,5 +1,6 @@
 """Engines of one's own: registered, asked first, checked like any other."""
 
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 
 import numpy as np
@@ -134,7 +135,7 @@ def test_it_reads_nothing_but_its_own_models(people):
     y = X.sum(axis=1) > 0
     with pytest.raises(ValueError, match="LogisticRegression is read by 'linear'; use 'auto'"):
         find_recourse(LogisticRegression().fit(X, y), X, actions=actions, method="limits")
-    with pytest.raises(ValueError, match=r"read by programs, .*got Limits"):
+    with pytest.raises(ValueError, match="Limits is read by 'limits', which has none"):
         find_recourse(model, X, actions=actions, method="milp")
     assert find_recourse(DecisionTreeClassifier(max_depth=2).fit(X, y), X, actions=actions).method == "trees"
     with pytest.raises(ValueError, match="limits"):  # it is among those that are offered
@@ -143,10 +144,64 @@ def test_it_reads_nothing_but_its_own_models(people):
 
 @pytest.mark.parametrize("name", ["linear", "search", "auto", "milp"])
 def test_names_that_are_taken_are_refused(name):
-    with pytest.raises(ValueError, match=f"the name '{name}' is taken"):
+    with pytest.raises(ValueError, match=f"which are taken; got '{name}'"):
         register_engine(Engine(name, LIMITS.can_read, raise_to_limits))
     with pytest.raises(TypeError, match="got function"):
         register_engine(raise_to_limits)
+
+
+@pytest.mark.parametrize("name", [None, 3, ""])
+def test_names_that_are_no_names_are_refused(name):
+    with pytest.raises(ValueError, match="must be text"):
+        register_engine(Engine(name, LIMITS.can_read, raise_to_limits))
+    with pytest.raises(TypeError, match="must be functions"):
+        register_engine(Engine("limits", None, raise_to_limits))
+
+
+def test_one_that_fails_over_other_models_is_named_and_passed_over(people):
+    _, X, actions = people
+    register_engine(Engine("careless", lambda model: len(model.limits) > 0, raise_to_limits))
+    model = LogisticRegression().fit(X, X.sum(axis=1) > 0)
+    with pytest.warns(UserWarning, match="The engine 'careless' was passed over: its can_read failed for LogisticReg"):
+        assert find_recourse(model, X, actions=actions).method == "linear"
+
+
+def test_it_cannot_change_the_question(people):
+    model, X, actions = people
+
+    def nearer(problem):
+        answers = raise_to_limits(problem)
+        problem.start[:] = answers.own - 1e-9
+        problem.table.loc[:] = 1.0
+        return answers
+
+    register_engine(LIMITS)
+    expected = find_recourse(model, X, actions=actions)
+    register_engine(Engine("limits", LIMITS.can_read, nearer))
+    np.testing.assert_array_equal(find_recourse(model, X, actions=actions).costs, expected.costs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"found": np.ones(3, dtype=bool)}, "found as an array of True or False of shape"),
+        ({"proven": "ints"}, "proven as an array of True or False.*got int64"),
+        ({"own": None}, "own as an array of floats.*got NoneType"),
+        ({"lower": "missing"}, "lower bound that is missing or negative"),
+    ],
+)
+def test_answers_in_the_wrong_form_are_refused_by_the_name_of_the_engine(people, change, message):
+    model, X, actions = people
+
+    def wrong(problem):
+        answers = raise_to_limits(problem)
+        values = {"ints": answers.proven.astype("int64"), "missing": np.full(len(answers.lower), np.nan)}
+        given = {k: values[v] if isinstance(v, str) else v for k, v in change.items()}
+        return replace(answers, **given)
+
+    register_engine(Engine("wrong", LIMITS.can_read, wrong))
+    with pytest.raises((TypeError, ValueError), match=f"the engine 'wrong' .*{message}"):
+        find_recourse(model, X, actions=actions)
 
 
 def test_packages_name_theirs_as_entry_points(people, monkeypatch):
@@ -157,8 +212,11 @@ def test_packages_name_theirs_as_entry_points(people, monkeypatch):
     ]
     monkeypatch.setattr(EntryPoint, "load", lambda point: LIMITS if point.name == "limits" else exec("import no_such"))
     monkeypatch.setattr(_engines, "entry_points", lambda group: points)
-    _engines._load_entry_points.cache_clear()
+    monkeypatch.setitem(_engines._state, "entry points loaded", False)
     with pytest.warns(UserWarning, match="The engine 'broken' .no_such_package:ENGINE. was left out: No module named"):
         assert find_recourse(model, X, actions=actions).method == "limits"
     assert find_recourse(model, X, actions=actions).method == "limits"
-    _engines._load_entry_points.cache_clear()
+    monkeypatch.setitem(_engines._state, "entry points loaded", False)
+    with pytest.warns(UserWarning, match="broken"):
+        register_engine(Engine("mine", LIMITS.can_read, raise_to_limits))  # what the user names comes first
+    assert find_recourse(model, X, actions=actions).method == "mine"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from equirecourse.metrics import transport_gap
 
-__all__ = ["cheats", "cheats_in_words"]
+__all__ = ["cheats", "cheats_in_words", "least_shrunk", "median_costs"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -17,7 +17,9 @@ Mask = NDArray[np.bool_]
 _FEW = 0.01  # of the rejected: those whose costs are the farthest
 _CARRIED = 0.5  # of a reduction, from which on a few people carry it
 _APART = 0.1  # of the median, by which a gap of medians may grow while that of the means shrinks
-_SHRUNK = 0.7  # of the median cost of the group nearest to a yes, below which everybody's cost has shrunk
+_SHRUNK = 0.7  # of each group's own median cost, below which everybody's cost has shrunk
+_ENOUGH = 10  # people with a cost, for a median to say something about a group
+_LOST = 0.01  # more of the rejected than before are without recourse
 _DRIFT = 0.03  # of the acceptance rate, beyond which other people are rejected
 _ISLAND = 0.1  # more of the counterfactuals than before lie far from any accepted person
 
@@ -62,6 +64,11 @@ def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[flo
         "selection": selection,
         "islands_before": float("nan") if islands is None else islands[0],
         "islands_after": float("nan") if islands is None else islands[1],
+        "least_shrunk": least_shrunk(*(median_costs(costs, groups) for costs in sides.values())),
+        **{
+            f"without_recourse_{side}": float(np.isinf(costs[rejected[side]]).mean()) if rejected[side].any() else 0.0
+            for side, costs in sides.items()
+        },
     }
     drift = float(rejected["before"].mean() - rejected["after"].mean())
     found["warnings"] = _warnings(found, reduction, drift)
@@ -69,29 +76,39 @@ def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[flo
 
 
 def _gaps(costs: Array, groups: NDArray[Any]) -> dict[str, float]:
-    """Costs of everybody and of the group nearest to a yes, and gaps, each relative to the centre of its costs.
-
-    They are the gaps of means, of capped costs, of medians and of distributions.
-    """
+    """Mean cost, and gaps of means, of capped costs, of medians and of distributions, each relative to its centre."""
     rejected = ~np.isnan(costs)
     values, members = costs[rejected], groups[rejected]
     known = np.isfinite(values)
-    names = (
-        "mean_cost", "nearest_cost", "relative_gap", "capped_gap", "median_gap", "transport_gap", "transport_floor"
-    )  # fmt: skip
+    names = ("mean_cost", "relative_gap", "capped_gap", "median_gap", "transport_gap", "transport_floor")
     if not known.any():
         return dict.fromkeys(names, float("nan"))
     mean = float(values[known].mean())
     capped = np.minimum(values[known], np.quantile(values[known], 1.0 - _FEW))
     median = float(np.median(values[known]))
-    nearest = min(np.median(values[known & (members == label)]) for label in np.unique(members[known]))
     transport = transport_gap(values, sensitive_features=members)
     gaps = (
         _spread(values[known], members[known], np.mean) / mean if mean > 0 else np.nan,
         _spread(capped, members[known], np.mean) / float(capped.mean()) if capped.mean() > 0 else np.nan,
         _spread(values[known], members[known], np.median) / median if median > 0 else np.nan,
     )
-    return dict(zip(names, map(float, (mean, nearest, *gaps, transport.gap, transport.noise_floor)), strict=True))
+    return dict(zip(names, map(float, (mean, *gaps, transport.gap, transport.noise_floor)), strict=True))
+
+
+def median_costs(costs: Array, groups: NDArray[Any]) -> dict[Any, float]:
+    """Median of the known costs of each group that has enough of them."""
+    known = np.isfinite(costs)
+    own = {label: costs[known & (groups == label)] for label in np.unique(groups)}
+    return {label: float(np.median(values)) for label, values in own.items() if len(values) >= _ENOUGH}
+
+
+def least_shrunk(before: dict[Any, float], after: dict[Any, float]) -> float:
+    """The largest share of its own median cost that a group still has; NaN if no group can be compared.
+
+    A group that is brought closer to another makes the mean smaller, and that is no cheat; all coming closer is one.
+    """
+    shares = [after[label] / before[label] for label in before.keys() & after.keys() if before[label] > 0.0]
+    return max(shares, default=float("nan"))
 
 
 def _spread(values: Array, groups: NDArray[Any], centre: Any) -> float:
@@ -117,13 +134,14 @@ def _warnings(found: dict[str, Any], reduction: float, drift: float) -> list[str
             f"The medians moved apart, from {before['median_gap']:.3f} to {after['median_gap']:.3f} of the median: "
             "costs come in few sizes, or the means were balanced by their tails."
         )
-    # A group that comes closer to the nearest one makes the mean smaller, too, and that is no cheat.
-    if after["nearest_cost"] < _SHRUNK * before["nearest_cost"]:
+    if found["least_shrunk"] < _SHRUNK:
         sentences.append(
-            f"Everybody's cost shrank: the median of the group nearest to a yes went from {before['nearest_cost']:.3g} "
-            f"to {after['nearest_cost']:.3g}, which makes every gap smaller; look at the gap ÷ mean cost, and at how "
-            "robust a yes is."
+            f"Everybody's cost shrank: the median of each group is at most {found['least_shrunk']:.2f} of what it was, "
+            "which makes every gap smaller; look at the gap ÷ mean cost, and at how robust a yes is."
         )
+    lost = found["without_recourse_after"] - found["without_recourse_before"]
+    if lost > _LOST:
+        sentences.append(f"People lost their recourse: {100 * lost:.1f} % more of the rejected are without any.")
     if found["islands_after"] - found["islands_before"] > _ISLAND:
         sentences.append(
             f"Islands: {100 * found['islands_after']:.0f} % of the counterfactuals are far from any accepted person "
@@ -164,8 +182,7 @@ def cheats_in_words(found: dict[str, Any]) -> list[str]:
         f"carried by a few? gap of medians {_value(before['median_gap']):.3f} → {_value(after['median_gap']):.3f}, "
         f"transport gap {_value(before['transport_gap']):.3f} → {_value(after['transport_gap']):.3f}"
         + ("" if np.isnan(carried) else f", {100 * carried:.0f} % of the reduction due to the farthest 1 %"),
-        f"everybody cheaper? mean cost {_value(before['mean_cost']):.3g} → {_value(after['mean_cost']):.3g}, median of "
-        f"the nearest group {_value(before['nearest_cost']):.3g} → {_value(after['nearest_cost']):.3g}",
+        f"everybody cheaper? mean cost {_value(before['mean_cost']):.3g} → {_value(after['mean_cost']):.3g}",
         f"islands? counterfactuals far from any accepted person: {islands}",
         f"others rejected? acceptance {moved}",
     ]

@@ -15,7 +15,8 @@ __all__ = ["TransportGap", "transport_gap"]
 
 Costs = NDArray[np.float64]
 
-_DEAREST = 0.99  # quantile of the known costs at which people without recourse are counted
+_DEAREST = 0.99  # quantile of the known costs at which people without recourse are counted,
+_FAR = 4.0  # or so many medians, where the equalizers' objective ends
 
 
 class TransportGap(NamedTuple):
@@ -37,8 +38,9 @@ def transport_gap(
     Parameters
     ----------
     costs : array-like of shape (n_rejected,)
-        Of rejected people. Those without recourse, at infinite cost, count as the dearest hundredth of the others
-        begins: at the largest cost of all, one outlier would decide for all of them.
+        Of rejected people. Those without recourse, at infinite cost, count like the dearest hundredth of the others,
+        and as four times the median at least: at the largest cost of all, one outlier would decide for all of them, and
+        where only cheap ones are left, losing one's recourse would look like a gain.
     sensitive_features : array-like of shape (n_rejected,)
         Their groups.
     n_permutations : int, default=20
@@ -63,7 +65,8 @@ def transport_gap(
     known = np.isfinite(values)
     if not known.any():
         return TransportGap(float("nan"), float("nan"))
-    values = np.where(known, values, np.quantile(values[known], _DEAREST, method="higher"))
+    dear = np.quantile(values[known], _DEAREST, method="lower")
+    values = np.where(known, values, max(dear, _FAR * np.median(values[known])))
     mean = float(values.mean())
     if len(np.unique(groups.codes)) < 2 or not mean > 0.0:
         return TransportGap(float("nan"), float("nan"))

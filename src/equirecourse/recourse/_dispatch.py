@@ -15,7 +15,7 @@ from equirecourse.actions import DISTANCES, ActionSet, check_actions, check_norm
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _linear
 from equirecourse.recourse._engine import Engine
-from equirecourse.recourse._engines import SEARCH, engine_for, engine_named, engine_names
+from equirecourse.recourse._engines import SEARCH, can_read, engine_for, engine_named, engine_names, is_own
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._progress import progress_bar
 from equirecourse.recourse._result import STATUSES, Recourse
@@ -151,12 +151,12 @@ def _ask(problem: Problem, method: str) -> tuple[Engine, Answers, tuple[str, ...
     final = problem.view.final
     fits = engine_for(final)
     engine = fits if method in ("auto", "milp") else engine_named(method)
-    if not engine.can_read(final):
+    if not can_read(engine, final):
         raise ValueError(
             f"method={method!r} does not fit this model: {type(final).__name__} is read by {fits.name!r}; use 'auto'."
         )
     try:
-        return engine, _by_programs(engine, problem) if method == "milp" else engine.solve(problem), ()
+        return engine, (_by_programs if method == "milp" else _solved)(engine, problem), ()
     except Opaque as reason:
         if method != "auto":
             raise ValueError(
@@ -166,11 +166,40 @@ def _ask(problem: Problem, method: str) -> tuple[Engine, Answers, tuple[str, ...
         return SEARCH, SEARCH.solve(problem), told
 
 
+def _solved(engine: Engine, problem: Problem) -> Answers:
+    """The answers of an engine; one that is not ours works on a copy, and has to answer in the right form."""
+    if is_own(engine):
+        return engine.solve(problem)
+    answers = engine.solve(replace(problem, table=problem.table.copy()))
+    n, shape = len(problem.start), problem.start.shape
+    forms = {
+        "own": (shape, "f"),
+        "found": ((n,), "b"),
+        "proven": ((n,), "b"),
+        "lower": ((n,), "f"),
+        "stopped": ((n,), "b"),
+    }
+    for name, (wanted, kind) in forms.items():
+        array = getattr(answers, name, None)
+        if not isinstance(array, np.ndarray) or array.shape != wanted or array.dtype.kind != kind:
+            got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+            kinds = {"f": "floats", "b": "True or False"}
+            raise TypeError(
+                f"the engine {engine.name!r} must answer with {name} as an array of {kinds[kind]} of shape {wanted}, "
+                f"got {got}; begin with Answers.nothing(problem)."
+            )
+    if not (answers.lower >= 0.0).all():
+        raise ValueError(f"the engine {engine.name!r} gave a lower bound that is missing or negative; 0 says nothing.")
+    return answers
+
+
 def _by_programs(engine: Engine, problem: Problem) -> Answers:
     """The programs of an engine; what they claim is withdrawn where the engine itself refutes it."""
     if engine.solve_by_programs is None:
-        kind = type(problem.view.final).__name__
-        raise ValueError(f"method='milp' is for models that are read by programs, linear ones and trees, got {kind}.")
+        raise ValueError(
+            f"method='milp' is for models that are read by programs, linear ones and trees; "
+            f"{type(problem.view.final).__name__} is read by {engine.name!r}, which has none."
+        )
     answers = engine.solve_by_programs(problem)
     others = engine.solve(replace(problem, tick=lambda _: None))
     everybody = np.arange(len(problem.start))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
 from equirecourse.recourse import _kernel, _linear, _search, _trees
 from equirecourse.recourse._engine import Engine
 
-__all__ = ["SEARCH", "engine_for", "engine_named", "engine_names", "register_engine"]
+__all__ = ["SEARCH", "can_read", "engine_for", "engine_named", "engine_names", "is_own", "register_engine"]
 
 SEARCH = _search.ENGINE  # reads anything that predicts
 OWN = (_linear.ENGINE, _trees.ENGINE, _kernel.ENGINE, SEARCH)
@@ -18,14 +17,15 @@ _RESERVED = ("auto", "milp", "surrogate")  # values of ``method`` that are no en
 _GROUP = "equirecourse.engines"
 
 _registered: dict[str, Engine] = {}
+_state = {"entry points loaded": False}
 
 
 def register_engine(engine: Engine) -> None:
     """Let :func:`~equirecourse.find_recourse` and everything built on it use an engine of your own.
 
-    It is asked before the engines of the package, the last one registered first, in this process only. A package that
-    names its engine as an entry point of the group ``equirecourse.engines`` is known in every process, also in the
-    workers of a cluster.
+    It is asked before the engines of the package, the last one registered first, in this process only: worker processes
+    do not know it. A package that names its engine as an entry point of the group ``equirecourse.engines`` is known in
+    every process, also in the workers of a cluster.
 
     Parameters
     ----------
@@ -37,18 +37,47 @@ def register_engine(engine: Engine) -> None:
     >>> from equirecourse.recourse import Answers, Engine, register_engine
     >>> register_engine(Engine("nobody", can_read=lambda model: False, solve=Answers.nothing))
     """
+    _load_entry_points()  # so that those named here come after them, and are asked first
+    _add(engine)
+
+
+def _add(engine: Engine) -> None:
     if not isinstance(engine, Engine):
         raise TypeError(f"register_engine takes an equirecourse.recourse.Engine, got {type(engine).__name__}.")
     taken = (*(own.name for own in OWN), *_RESERVED)
-    if engine.name in taken:
-        raise ValueError(f"the name {engine.name!r} is taken, as are {', '.join(taken)}; give the engine another one.")
+    if not isinstance(engine.name, str) or not engine.name or engine.name in taken:
+        raise ValueError(
+            f"the name of an engine must be text other than {', '.join(taken)}, which are taken; got {engine.name!r}."
+        )
+    if not callable(engine.can_read) or not callable(engine.solve):
+        raise TypeError(f"can_read and solve of the engine {engine.name!r} must be functions.")
     _registered.pop(engine.name, None)
     _registered[engine.name] = engine
 
 
 def engine_for(model: Any) -> Engine:
     """The first engine that can read the last estimator of a model."""
-    return next(engine for engine in _all() if engine.can_read(model))
+    return next(engine for engine in _all() if can_read(engine, model))
+
+
+def can_read(engine: Engine, model: Any) -> bool:
+    """Whether an engine can read the last estimator of a model; one that fails over the question cannot."""
+    if is_own(engine):
+        return engine.can_read(model)
+    try:
+        return bool(engine.can_read(model))
+    except Exception as error:  # whatever somebody else's code does
+        warnings.warn(
+            f"The engine {engine.name!r} was passed over: its can_read failed for {type(model).__name__} ({error}).",
+            UserWarning,
+            stacklevel=2,
+        )
+        return False
+
+
+def is_own(engine: Engine) -> bool:
+    """Whether an engine is one of the package."""
+    return any(engine is own for own in OWN)
 
 
 def engine_named(name: str) -> Engine:
@@ -66,11 +95,13 @@ def _all() -> tuple[Engine, ...]:
     return (*reversed(_registered.values()), *OWN)
 
 
-@cache
 def _load_entry_points() -> None:
-    """Register the engines of other packages; one that cannot be loaded is named, and is no reason to stop."""
+    """Register the engines of other packages, once; one that cannot be loaded is named, and is no reason to stop."""
+    if _state["entry points loaded"]:
+        return
+    _state["entry points loaded"] = True  # at once: a package may ask for recourse while it is imported
     for point in entry_points(group=_GROUP):
         try:
-            register_engine(point.load())
+            _add(point.load())
         except Exception as error:  # whatever the other package does
-            warnings.warn(f"The engine {point.name!r} ({point.value}) was left out: {error}", UserWarning, stacklevel=6)
+            warnings.warn(f"The engine {point.name!r} ({point.value}) was left out: {error}", UserWarning, stacklevel=2)
