@@ -9,9 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests._clouds import four_clouds
 
-from equirecourse import ActionSet, Equalized, EqualRecourseLinear, equalize, find_recourse
+from equirecourse import ActionSet, Equalized, EqualRecourseLinear, cheats_in_words, equalize, find_recourse
 from equirecourse._equalize import _mean_row, _pick, _without_a_gap, _Work
-from equirecourse.audit import cheats_in_words
 
 FEW = {"n_boot": 100, "n_permutations": 100, "n_flipsets": 0}
 

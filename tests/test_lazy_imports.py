@@ -1,5 +1,6 @@
 """``import equirecourse`` is light, and its names are what they say whatever was loaded before."""
 
+import importlib
 import subprocess
 import sys
 
@@ -30,6 +31,7 @@ def test_importing_the_package_loads_nothing_heavy():
     assert run(f"import sys, equirecourse; print([m for m in {HEAVY!r} if m in sys.modules])") == "[]"
 
 
+@pytest.mark.parametrize("name", ["audit", "flipsets"])
 @pytest.mark.parametrize(
     "before",
     [
@@ -39,13 +41,34 @@ def test_importing_the_package_loads_nothing_heavy():
         "from equirecourse.plotting import FrontierDisplay",
     ],
 )
-def test_audit_and_flipsets_are_functions_whatever_was_loaded_before(before):
+def test_audit_and_flipsets_are_functions_whatever_was_loaded_before(before, name):
     code = (
-        f"{before}\nimport equirecourse\nfrom equirecourse import audit, flipsets\n"
-        "print(type(audit).__name__, type(flipsets).__name__, equirecourse.audit is audit, "
-        "equirecourse.flipsets is flipsets)"
+        f"{before}\nimport equirecourse\nfrom equirecourse import {name}\n"
+        f"print(type({name}).__name__, equirecourse.{name} is {name}, type(equirecourse).__name__)"
     )
-    assert run(code) == "function function True True"
+    assert run(code) == "function True module"
+
+
+@pytest.mark.parametrize(
+    ("old", "name", "new"),
+    [
+        ("audit", "read_audit", "read_audit"),
+        ("audit", "schema", "audit_schema"),
+        ("audit", "RecourseAudit", "RecourseAudit"),
+        ("flipsets", "Flipset", "Flipset"),
+        ("flipsets", "flipsets", "flipsets"),
+    ],
+)
+def test_names_of_the_former_modules_warn_and_are_those_of_the_package(old, name, new):
+    with pytest.warns(DeprecationWarning, match=f"{old}.{name} is deprecated .* from equirecourse import {new}"):
+        found = getattr(importlib.import_module(f"equirecourse.{old}"), name)
+    assert found is getattr(equirecourse, new)
+
+
+def test_private_names_of_the_former_modules_warn_too():
+    with pytest.warns(DeprecationWarning, match="SCHEMA_VERSION is deprecated .* it is private now"):
+        from equirecourse.audit import SCHEMA_VERSION
+    assert equirecourse.audit_schema()["properties"]["version"]["const"] == SCHEMA_VERSION
 
 
 def test_every_public_name_is_there_and_listed():

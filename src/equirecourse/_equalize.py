@@ -17,10 +17,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 
+from equirecourse._audit import RecourseAudit, audit
+from equirecourse._audit._cheats import least_shrunk, median_costs
 from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
 from equirecourse.actions import ActionSet, check_norm
-from equirecourse.audit import RecourseAudit, audit
-from equirecourse.audit._cheats import least_shrunk, median_costs
 from equirecourse.equalizers import EqualRecourseBoosting, EqualRecourseLinear, Frontier
 from equirecourse.equalizers._distribution import KAPPAS
 from equirecourse.equalizers._held_out_folds import quietly

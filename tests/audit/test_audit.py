@@ -16,11 +16,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from equirecourse import ActionSet, RecourseFrame, audit, audit_partitions, find_recourse, recourse_frontier
+from equirecourse import (
+    ActionSet,
+    RecourseFrame,
+    audit,
+    audit_partitions,
+    audit_schema,
+    find_recourse,
+    read_audit,
+    recourse_frontier,
+)
+from equirecourse._audit._attributes import holm
+from equirecourse._audit._compare import reduction_interval
 from equirecourse.actions import Feature
-from equirecourse.audit import read_audit, schema
-from equirecourse.audit._attributes import holm
-from equirecourse.audit._compare import reduction_interval
 from equirecourse.equalizers import EqualRecourseLinear
 from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning
 
@@ -50,8 +58,8 @@ def audited():
 
 def test_the_document_keeps_to_its_schema_and_is_json(audited, tmp_path):
     found, *_ = audited
-    jsonschema.Draft202012Validator.check_schema(schema())
-    jsonschema.validate(found.document, schema())
+    jsonschema.Draft202012Validator.check_schema(audit_schema())
+    jsonschema.validate(found.document, audit_schema())
     found.to_json(tmp_path / "audit.json")
     assert read_audit(tmp_path / "audit.json") == found.document
     assert json.loads(json.dumps(found.document)) == found.document
@@ -172,7 +180,7 @@ def test_before_and_after_of_the_same_people():
     assert low <= section["reduction"] <= high
     frontier = recourse_frontier(learner, numbers, y, sensitive_features=groups.sex, cv=2, n_boot=20, n_permutations=20)
     whole = both.with_frontier(frontier, frontier.pick())
-    jsonschema.validate(whole.document, schema())
+    jsonschema.validate(whole.document, audit_schema())
     assert sum(row["chosen"] for row in whole.document["frontier"]) == 1
     other = audit(plain, numbers.head(900), y[:900], sensitive_features=groups[["sex"]].head(900), n_flipsets=0)
     with pytest.raises(ValueError, match="compared for the same people"):
@@ -207,7 +215,7 @@ def test_people_without_recourse_are_counted_and_shown():
     assert found.document["attributes"][0]["state"] == "cannot tell"
     assert "undefined" in found.verdicts["sex"]
     assert (found.people.status == "infeasible").sum() == found.document["counts"]["rejected"]
-    jsonschema.validate(found.document, schema())
+    jsonschema.validate(found.document, audit_schema())
     found.document["notes"].append("a report of nobody's recourse can be drawn")
     assert found._repr_html_()
 
@@ -269,7 +277,7 @@ def test_no_verdict_where_recourse_is_unknown():
     )
     assert found.cannot_tell == ["sex"]
     assert found.largest_gap == 0
-    jsonschema.validate(found.document, schema())
+    jsonschema.validate(found.document, audit_schema())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         known = audit(Stubborn(False), X, sensitive_features=groups, **FEW)
@@ -417,7 +425,7 @@ def test_any_table_and_any_model_gives_a_document_and_a_page(case, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedRecourseWarning)
         found = audit(model, pl.from_pandas(X) if case == "polars" else X, y, sensitive_features=groups, **settings)
-    jsonschema.validate(found.document, schema())
+    jsonschema.validate(found.document, audit_schema())
     found.to_html(tmp_path / "report.html")
     assert len(found.people) == 100
     assert (found.document["attributes"][0]["state"] == "cannot tell") == (case == "accepts all")

@@ -17,8 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from equirecourse import ActionSet, audit, audit_partitions
-from equirecourse.audit import read_audit, schema
+from equirecourse import ActionSet, audit, audit_partitions, audit_schema, read_audit
 from equirecourse.exceptions import UndefinedRecourseWarning
 from equirecourse.metrics import RELATIVE_ERROR
 
@@ -112,7 +111,7 @@ def test_a_streamed_audit_says_what_the_audit_of_everybody_says(whole, streamed,
 
 def test_the_document_keeps_to_the_schema_and_the_report_is_drawn(together, tmp_path):
     found = together
-    jsonschema.validate(found.document, schema())
+    jsonschema.validate(found.document, audit_schema())
     found.to_json(tmp_path / "audit.json")
     assert read_audit(tmp_path / "audit.json") == found.document
     assert json.loads(json.dumps(found.document)) == found.document
@@ -220,7 +219,7 @@ def test_a_group_without_rejected_people_is_undefined(people, model):
         found = audit_partitions(model, cut(some, 300), sensitive_features="sex", **QUICK)
     assert np.isnan(found.frames["sex"].gap)
     assert found.document["attributes"][0]["state"] == "cannot tell"
-    jsonschema.validate(found.document, schema())
+    jsonschema.validate(found.document, audit_schema())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equirecourse.audit._cheats import cheats, cheats_in_words
+from equirecourse._audit._cheats import cheats, cheats_in_words
 
 N = 2000
 GROUPS = np.repeat(["a", "b"], N // 2)

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
 
-from equirecourse.audit import read_audit
+from equirecourse import read_audit
 from equirecourse.cli import main
 from equirecourse.cli._app import app
 

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equirecourse import ActionSet
+from equirecourse import ActionSet, read_audit
 from equirecourse.actions import Feature
-from equirecourse.audit import read_audit
 from equirecourse.cli import main
 from equirecourse.cli._models import learner, save_model
 

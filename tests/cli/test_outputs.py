@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from equirecourse import RecourseAudit
 from equirecourse.actions import ActionSet
-from equirecourse.audit import RecourseAudit
 from equirecourse.cli import main
 from equirecourse.cli._outputs import Output, write_outputs
 

@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from equirecourse import ActionSet, find_recourse, flipsets
+from equirecourse._flipsets import flipsets_of
 from equirecourse.actions import Feature, Link, total_cost
 from equirecourse.datasets import load_german
-from equirecourse.flipsets import flipsets_of
 from equirecourse.recourse import open_model
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 from sklearn.model_selection import train_test_split
 
+from equirecourse._audit import RecourseAudit, audit
 from equirecourse._files import check_writable
-from equirecourse.audit import RecourseAudit, audit
 from equirecourse.cli import _options as options
 from equirecourse.cli._data import CsvFormat, People, load_people
 from equirecourse.cli._models import learner, load_model

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
+from equirecourse._audit import RecourseAudit, cheats_in_words
 from equirecourse._equalize import equalize
 from equirecourse._files import check_writable
-from equirecourse.audit import RecourseAudit, cheats_in_words
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import audit_outputs
 from equirecourse.cli._data import CsvFormat, load_people

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from equirecourse._files import check_writable, write_beside
+from equirecourse._flipsets import flipsets
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import split
 from equirecourse.cli._data import CsvFormat, load_people
 from equirecourse.cli._models import learner, load_model
 from equirecourse.cli._show import say, table
-from equirecourse.flipsets import flipsets
 
 __all__ = ["command"]
 

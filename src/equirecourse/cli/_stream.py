@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from equirecourse._audit import StreamedAudit, audit_partitions
+from equirecourse._audit._partitions import open_partitions
 from equirecourse._validation import shown
 from equirecourse.actions import ActionSet
-from equirecourse.audit import StreamedAudit, audit_partitions
-from equirecourse.audit._partitions import open_partitions
 from equirecourse.cli._data import read_actions
 
 __all__ = ["audit_folder", "is_folder"]

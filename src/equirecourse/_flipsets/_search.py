@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from equirecourse._flipsets._changes import changes_of
+from equirecourse._flipsets._flipset import Flipset, Flipsets
+from equirecourse._flipsets._rounding import rounded
 from equirecourse._validation import check_number, shown
 from equirecourse.actions import ActionSet, check_actions, total_cost
 from equirecourse.exceptions import NoRecourseWarning
-from equirecourse.flipsets._changes import changes_of
-from equirecourse.flipsets._flipset import Flipset, Flipsets
-from equirecourse.flipsets._rounding import rounded
 from equirecourse.recourse import Recourse, View, find_recourse, open_model
 
 __all__ = ["flipsets", "flipsets_of"]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._flipsets._flipset import Change
+from equirecourse._flipsets._words import sentence
 from equirecourse.actions import ActionSet
-from equirecourse.flipsets._flipset import Change
-from equirecourse.flipsets._words import sentence
 
 __all__ = ["changes_of"]
 
@@ -35,7 +35,7 @@ def changes_of(actions: ActionSet, norm: str, before: Any, after: Any) -> list[t
     Examples
     --------
     >>> from equirecourse.actions import ActionSet, Feature
-    >>> from equirecourse.flipsets import changes_of
+    >>> from equirecourse._flipsets import changes_of
     >>> actions = ActionSet([Feature("income", cost=0.1), Feature("debts")])
     >>> [change.sentence for change in changes_of(actions, "l1", [[10, 3]], [[25, 2]])[0]]
     ['Raise income from 10 to 25', 'Lower debts from 3 to 2']

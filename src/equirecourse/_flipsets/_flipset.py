@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equirecourse.flipsets._words import show
+from equirecourse._flipsets._words import show
 
 __all__ = ["Change", "Flipset", "Flipsets"]
 
@@ -90,7 +90,7 @@ class Flipsets:
 
     See Also
     --------
-    equirecourse.flipsets.flipsets : the function that makes them.
+    equirecourse.flipsets : the function that makes them.
     """
 
     ways: tuple[Flipset, ...]

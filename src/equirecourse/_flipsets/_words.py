@@ -26,7 +26,7 @@ def sentence(feature: Feature, before: Any, after: Any, *, carried: bool = False
     Examples
     --------
     >>> from equirecourse.actions import Feature
-    >>> from equirecourse.flipsets._words import sentence
+    >>> from equirecourse._flipsets._words import sentence
     >>> sentence(Feature("credit_amount"), 5000, 4200)
     'Lower credit amount from 5,000 to 4,200'
     >>> sentence(Feature("housing", kind="labels", labels=("own", "rent")), "rent", "own")

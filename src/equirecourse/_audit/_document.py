@@ -13,7 +13,7 @@ import numpy as np
 
 from equirecourse._files import write_beside
 
-__all__ = ["SCHEMA_VERSION", "from_plain", "plain", "read_audit", "schema", "write_json"]
+__all__ = ["SCHEMA_VERSION", "audit_schema", "from_plain", "plain", "read_audit", "write_json"]
 
 SCHEMA_VERSION = 2
 
@@ -60,7 +60,7 @@ def read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from equirecourse.audit import read_audit
+    >>> from equirecourse import read_audit
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "audit.json"
     >>> _ = path.write_text('{"schema": "equirecourse-audit", "version": 2}')
     >>> read_audit(path)["version"]
@@ -80,7 +80,7 @@ def read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def schema() -> dict[str, Any]:
+def audit_schema() -> dict[str, Any]:
     """The JSON Schema of the document.
 
     Returns
@@ -90,9 +90,9 @@ def schema() -> dict[str, Any]:
 
     Examples
     --------
-    >>> from equirecourse.audit import schema
-    >>> schema()["properties"]["version"]
+    >>> from equirecourse import audit_schema
+    >>> audit_schema()["properties"]["version"]
     {'const': 2}
     """
-    text = (resources.files("equirecourse.audit") / "schema.json").read_text(encoding="utf-8")
+    text = (resources.files("equirecourse._audit") / "schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))

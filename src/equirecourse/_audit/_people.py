@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._flipsets import changes_of, flipsets_of
 from equirecourse.actions import ActionSet
 from equirecourse.exceptions import NoRecourseWarning
-from equirecourse.flipsets import changes_of, flipsets_of
 from equirecourse.recourse import Recourse, View
 
 __all__ = [

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._audit._contributions import shares_of_cost
+from equirecourse._audit._people import is_unknown, outcomes
 from equirecourse._validation import refuse_missing_groups, shown
 from equirecourse.actions import ActionSet
-from equirecourse.audit._contributions import shares_of_cost
-from equirecourse.audit._people import is_unknown, outcomes
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import CostSummary
 from equirecourse.recourse import Recourse, View, find_recourse

@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._validation import as_frame, check_groups, check_number, refuse_masked, refuse_missing_groups, shown
-from equirecourse.actions import ActionSet, check_actions, check_norm
-from equirecourse.audit._attributes import corrected_p_values, describe
-from equirecourse.audit._contributions import shares_of_cost
-from equirecourse.audit._document import SCHEMA_VERSION, plain
-from equirecourse.audit._people import (
+from equirecourse._audit._attributes import corrected_p_values, describe
+from equirecourse._audit._contributions import shares_of_cost
+from equirecourse._audit._document import SCHEMA_VERSION, plain
+from equirecourse._audit._people import (
     cheapest_changes,
     choose,
     is_unknown,
@@ -25,7 +23,9 @@ from equirecourse.audit._people import (
     warn_of_missing,
     ways_of,
 )
-from equirecourse.audit._result import RecourseAudit
+from equirecourse._audit._result import RecourseAudit
+from equirecourse._validation import as_frame, check_groups, check_number, refuse_masked, refuse_missing_groups, shown
+from equirecourse.actions import ActionSet, check_actions, check_norm
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import RecourseFrame
 from equirecourse.recourse import Recourse, find_recourse, open_model

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._audit._compare import compare
+from equirecourse._audit._document import from_plain, plain, write_json
 from equirecourse._files import write_beside
-from equirecourse.audit._compare import compare
-from equirecourse.audit._document import from_plain, plain, write_json
 from equirecourse.metrics import RecourseFrame, State
 from equirecourse.recourse import Recourse
 from equirecourse.report import render
@@ -51,7 +51,7 @@ class RecourseAudit:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """Everything in plain values, see :func:`~equirecourse.audit.schema`; the report is drawn from it alone.
+        """Everything in plain values, see :func:`~equirecourse.audit_schema`; the report is drawn from it alone.
 
         A row per person, and what each of them can do. For very many people that is put together when it is first
         asked for, which takes far longer than the audit.

@@ -23,7 +23,7 @@ def holm(p_values: list[float]) -> list[float]:
 
     Examples
     --------
-    >>> from equirecourse.audit._attributes import holm
+    >>> from equirecourse._audit._attributes import holm
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse.audit._cheats import cheats
+from equirecourse._audit._cheats import cheats
 
 __all__ = ["compare", "reduction_interval"]
 

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._audit._attributes import corrected_p_values, extremes, judged
+from equirecourse._audit._document import SCHEMA_VERSION, plain
+from equirecourse._audit._part import PartSummary, Question, summarise
+from equirecourse._audit._partitions import as_pandas, chosen, open_partitions
+from equirecourse._audit._people import notes_on_unknown, people_table, warn_of_missing
+from equirecourse._audit._result import RecourseAudit
 from equirecourse._validation import check_jobs, check_number, shown
 from equirecourse.actions import ActionSet, check_actions, check_norm
-from equirecourse.audit._attributes import corrected_p_values, extremes, judged
-from equirecourse.audit._document import SCHEMA_VERSION, plain
-from equirecourse.audit._part import PartSummary, Question, summarise
-from equirecourse.audit._partitions import as_pandas, chosen, open_partitions
-from equirecourse.audit._people import notes_on_unknown, people_table, warn_of_missing
-from equirecourse.audit._result import RecourseAudit
 from equirecourse.metrics import RELATIVE_ERROR, SummaryFrame
 from equirecourse.recourse import open_model
 
@@ -39,7 +39,7 @@ class StreamedAudit(RecourseAudit):
     Attributes
     ----------
     summary : dict
-        Everything in plain values; the same as ``document``, see :func:`~equirecourse.audit.schema`.
+        Everything in plain values; the same as ``document``, see :func:`~equirecourse.audit_schema`.
     frames : mapping of str to SummaryFrame
         The numbers behind each attribute.
     sums : PartSummary
