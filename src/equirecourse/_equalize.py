@@ -27,6 +27,7 @@ from equirecourse.equalizers._held_out_folds import quietly
 from equirecourse.equalizers._losses import read_loss
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import RecourseFrame, transport_gap
+from equirecourse.metrics._resampling import shuffled_groups
 from equirecourse.recourse import find_recourse
 
 __all__ = ["Equalized", "equalize"]
@@ -226,7 +227,6 @@ def equalize(
     )
     recommended, reason = ([], no_gap) if no_gap else _pick(frontier.table, folds, budget)
     say("Fitting and auditing: before, placebo, after ...")
-    shuffled = np.random.default_rng(seed).permutation(len(training))
     with quietly():
         chosen, plain, fair = work.first_confirmed(path, recommended, training)
         if chosen:
@@ -237,7 +237,7 @@ def equalize(
             )
         # Where nothing was chosen, the placebo still shows what the method does to groups that mean nothing.
         fake_kappa = path[chosen] if chosen else strongest
-        (fake,) = work.fit_path([fake_kappa], training, features.iloc[training[shuffled]])
+        (fake,) = work.fit_path([fake_kappa], training, shuffled_groups(features.iloc[training], seed))
     people, labels, judged = _safe_indexing(X, held_out), y[held_out], features.iloc[held_out]
     settings: dict[str, Any] = {
         "sensitive_features": judged, "actions": actions, "norm": norm, "favorable_label": favorable_label,

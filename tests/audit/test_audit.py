@@ -27,7 +27,6 @@ from equirecourse import (
     recourse_frontier,
 )
 from equirecourse._audit._attributes import holm
-from equirecourse._audit._compare import reduction_interval
 from equirecourse.actions import Feature
 from equirecourse.equalizers import EqualRecourseLinear
 from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning
@@ -185,19 +184,6 @@ def test_before_and_after_of_the_same_people():
     other = audit(plain, numbers.head(900), y[:900], sensitive_features=groups[["sex"]].head(900), n_flipsets=0)
     with pytest.raises(ValueError, match="compared for the same people"):
         after.compared_with(other)
-
-
-def test_the_interval_of_a_reduction_covers_it():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(["a", "b"], 400)
-    truth, inside = 0.5 - 0.1, 0
-    for seed in range(60):
-        before = rng.exponential(1.0, 800) + np.where(groups == "a", 0.5, 0.0)
-        after = rng.exponential(1.0, 800) + np.where(groups == "a", 0.1, 0.0)
-        low, high = reduction_interval(before, after, groups, 300, seed)
-        inside += low <= truth <= high
-    assert inside >= 50
-    assert np.isnan(reduction_interval(np.full(800, np.nan), before, groups, 10, 0)).all()
 
 
 def test_people_without_recourse_are_counted_and_shown():

@@ -10,8 +10,8 @@ from scipy import stats
 
 from equirecourse.exceptions import UndefinedRecourseWarning
 from equirecourse.metrics import RELATIVE_ERROR, CostSummary, RecourseFrame, SummaryFrame
-from equirecourse.metrics._cells import Cells, Lumps, cells_of
-from equirecourse.metrics._lumps import bootstrap_lumps, permuted_lumps
+from equirecourse.metrics._cells import Cells, cells_of
+from equirecourse.metrics._resampling import WeightedCosts, bootstrap_means, permuted_gaps
 
 EXACT = ["people", "rejected", "acceptance", "without_recourse", "mean"]
 SKETCHED = ["median", "q10", "q25", "q75", "q90"]
@@ -169,8 +169,8 @@ def test_costs_that_differ_less_than_a_cell_is_wide_keep_their_spread():
 def test_shuffles_of_a_few_people_are_the_very_permutations():
     costs = np.array([1.0, 2.0, 4.0, 8.0])
     cells = summarised(costs, np.ones(4, bool), np.zeros(4, int), ["all"]).groups[0]
-    ones = Lumps(np.array([2]), np.array([0.0]), np.zeros(1))
-    gaps = permuted_lumps(cells.lumps(), [ones, ones], 3000, np.random.default_rng(0))
+    ones = WeightedCosts(np.array([2]), np.array([0.0]), np.zeros(1))
+    gaps = permuted_gaps([ones, ones], 3000, np.random.default_rng(0), cells.clusters())
     values, times = np.unique(gaps.round(9), return_counts=True)
     # {1,2|4,8} 4.5, {1,4|2,8} 2.5, {1,8|2,4} 1.5, each for a third of the shuffles.
     np.testing.assert_allclose(values, [1.5, 2.5, 4.5])
@@ -179,26 +179,26 @@ def test_shuffles_of_a_few_people_are_the_very_permutations():
 
 def test_a_billion_people_are_shuffled_by_their_moments():
     n = 2_000_000_000
-    pool = Lumps(np.array([n, n]), np.array([1.0, 3.0]), np.zeros(2))
-    half = Lumps(np.array([n]), np.array([2.0]), np.zeros(1))
-    gaps = permuted_lumps(pool, [half, half], 2000, np.random.default_rng(0))
+    pool = WeightedCosts(np.array([n, n]), np.array([1.0, 3.0]), np.zeros(2))
+    half = WeightedCosts(np.array([n]), np.array([2.0]), np.zeros(1))
+    gaps = permuted_gaps([half, half], 2000, np.random.default_rng(0), pool)
     assert gaps.mean() == pytest.approx(np.sqrt(2 / n * 2 / np.pi), rel=5 * 0.76 / np.sqrt(2000))
 
 
-def test_lumps_lose_neither_people_nor_moments():
+def test_clusters_lose_neither_people_nor_moments():
     costs = np.random.default_rng(0).lognormal(sigma=1.5, size=50_000)
     cells = summarised(costs, np.ones(50_000, bool), np.zeros(50_000, int), ["all"], parts=9).groups[0]
-    lumps = cells.lumps()
-    one = lumps.as_one()
-    assert len(lumps.count) < 1000 < len(cells.count)
-    assert (lumps.n, one.n) == (50_000, 50_000)
+    clusters = cells.clusters()
+    one = clusters.as_one()
+    assert len(clusters.count) < 1000 < len(cells.count)
+    assert (len(clusters), len(one)) == (50_000, 50_000)
     assert one.mean[0] == pytest.approx(costs.mean(), rel=1e-12)
     assert one.variance[0] == pytest.approx(costs.var(), rel=1e-9)
 
 
 def test_a_single_person_has_no_interval():
-    lumps = Lumps(np.array([1]), np.array([1.0]), np.zeros(1))
-    assert np.isnan(bootstrap_lumps([lumps], 5, np.random.default_rng(0))).all()
+    one = WeightedCosts(np.array([1]), np.array([1.0]), np.zeros(1))
+    assert np.isnan(bootstrap_means([one], 5, np.random.default_rng(0))).all()
 
 
 def test_groups_that_mean_nothing_are_rarely_called_unequal():
@@ -230,4 +230,4 @@ def test_an_empty_summary_has_no_quantile():
     nothing = Cells(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0), np.empty(0))
     assert np.isnan(nothing.quantiles(np.array([0.5]))).all()
     assert np.isnan(nothing.mean)
-    assert nothing.lumps().n == 0
+    assert len(nothing.clusters()) == 0

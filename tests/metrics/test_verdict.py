@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from equirecourse.metrics import CostSummary, RecourseFrame, State, SummaryFrame
-from equirecourse.metrics._inference import share_p_value
+from equirecourse.metrics._resampling import share_p_value
 
 INF = float("inf")
 QUICK = {"n_boot": 200, "n_permutations": 199, "random_state": 0}

@@ -9,13 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from equirecourse._audit._cheats import cheats
+from equirecourse.metrics._resampling import reduction_interval
 
-__all__ = ["compare", "reduction_interval"]
+__all__ = ["compare"]
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-_CHUNK = 4_000_000  # resampled people at a time
 
 
 def compare(before: dict[str, Any], after: dict[str, Any], costs: tuple[Array, Array], groups: pd.DataFrame,
@@ -72,43 +70,3 @@ def _gap(section: dict[str, Any]) -> dict[str, Any]:
 
 def _difference(before: Any, after: Any) -> float:
     return float("nan") if before is None or after is None else float(before) - float(after)
-
-
-def reduction_interval(
-    before: Array, after: Array, groups: NDArray[Any], n_boot: int, seed: int
-) -> tuple[float, float]:
-    """95 % bootstrap interval of the gap before less the gap after, with the same people drawn for both.
-
-    Parameters
-    ----------
-    before, after : ndarray
-        Costs under each model; NaN for accepted people, infinite costs are left out.
-    groups : ndarray
-        Group of each person.
-    n_boot, seed : int
-        Number of resamples, and their seed.
-
-    Returns
-    -------
-    low, high : float
-        NaN if a group has nobody to average.
-    """
-    rng = np.random.default_rng(seed)
-    labels = np.unique(groups)
-    means = np.full((2, n_boot, len(labels)), np.nan)
-    for k, label in enumerate(labels):
-        members = groups == label
-        sides = [side[members] for side in (before, after)]
-        counted = [np.isfinite(side) for side in sides]
-        if not all(some.any() for some in counted):
-            return float("nan"), float("nan")
-        size = max(1, _CHUNK // int(members.sum()))
-        for start in range(0, n_boot, size):
-            some = slice(start, min(start + size, n_boot))
-            draws = rng.poisson(1.0, size=(some.stop - some.start, int(members.sum())))  # how often each is drawn
-            for side in range(2):
-                total = draws @ np.where(counted[side], sides[side], 0.0)
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    means[side, some, k] = total / (draws @ counted[side].astype(float))
-    gaps = means.max(axis=2) - means.min(axis=2)
-    return tuple(np.nanquantile(gaps[0] - gaps[1], [0.025, 0.975]).tolist())

@@ -28,6 +28,7 @@ from equirecourse.equalizers._held_out_folds import (
     warn_of_undefined,
 )
 from equirecourse.equalizers._svc import EqualRecourseSVC
+from equirecourse.metrics._resampling import shuffled_groups
 
 __all__ = ["Frontier", "recourse_frontier"]
 
@@ -206,7 +207,7 @@ def recourse_frontier(
     lots = _share_work(settings, prefix, _last(estimator)._strength)
     jobs = [([settings[k] for k in lot], sensitive_features, *split) for lot in lots for split in splits]
     if placebo:
-        shuffled = sensitive_features.iloc[np.random.default_rng(seed).permutation(len(y))].reset_index(drop=True)
+        shuffled = shuffled_groups(sensitive_features, seed)
         jobs += [([settings[-1]], shuffled, *split) for split in splits]
     # Here too: what threads do to the filters of warnings, they do to those of the whole process.
     with quietly():

@@ -26,7 +26,7 @@ from equirecourse.metrics._functions import (
     rejection_weighted_cost,
 )
 from equirecourse.metrics._gap import recourse_gap, rejection_weighted_gap
-from equirecourse.metrics._inference import Interval
+from equirecourse.metrics._resampling import Interval
 from equirecourse.metrics._summary import CostSummary
 from equirecourse.metrics._summary_frame import SummaryFrame
 from equirecourse.metrics._transport import TransportGap, transport_gap

@@ -18,7 +18,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RELATIVE_ERROR", "Cells", "Lumps", "cells_of"]
+from equirecourse.metrics._resampling import WeightedCosts
+
+__all__ = ["RELATIVE_ERROR", "Cells", "cells_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,8 +30,8 @@ _GAMMA = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
 _LOG = np.log(_GAMMA)
 _ZERO = np.iinfo(np.int32).min  # the cell of costs of 0, which have no logarithm
 _SAME = 1e-12  # relative spread of a cell from which on its costs are not all the same
-_LUMPS = 256  # shares of the people that lumps of cells are cut at, besides
-_WIDTH = 48  # cells, whose ends are 10 % apart: no lump is wider
+_CLUSTERS = 256  # shares of the people that clusters of cells are cut at, besides
+_WIDTH = 48  # cells, whose ends are 10 % apart: no cluster is wider
 
 
 @dataclass(frozen=True)
@@ -119,41 +121,21 @@ class Cells:
             between = below + part * (above - below)
         return np.where(part == 0, below, np.where(np.isinf(above), above, between))
 
-    def lumps(self) -> Lumps:
+    def clusters(self) -> WeightedCosts:
         """Neighbouring cells put together, a few hundred in all: their people, means and variances are exact."""
         before = np.cumsum(self.count) - self.count
-        share = (before * _LUMPS) // max(self.n, 1)
+        share = (before * _CLUSTERS) // max(self.n, 1)
         block = self.key.astype(np.int64) // _WIDTH
         fresh = np.ones(len(self.key), dtype=bool)
         fresh[1:] = (np.diff(share) > 0) | (np.diff(block) > 0)
         starts = np.flatnonzero(fresh)
         if len(starts) == 0:
-            return Lumps(self.count, self.means, self.variances)
+            return WeightedCosts(self.count, self.means, self.variances)
         count = np.add.reduceat(self.count, starts)
         mean = np.add.reduceat(self.count * self.means, starts) / count
         apart = self.means - np.repeat(mean, np.diff(np.append(starts, len(self.key))))
         variance = np.add.reduceat(self.count * (self.variances + apart**2), starts) / count
-        return Lumps(count, mean, variance)
-
-
-@dataclass(frozen=True)
-class Lumps:
-    """Some people whose costs are about the same: how many, their mean and variance."""
-
-    count: Ints
-    mean: Array
-    variance: Array
-
-    @property
-    def n(self) -> int:
-        """How many people there are."""
-        return int(self.count.sum())
-
-    def as_one(self) -> Lumps:
-        """Everybody in one lump."""
-        mean = float(self.count @ self.mean) / self.n
-        variance = float(self.count @ (self.variance + (self.mean - mean) ** 2)) / self.n
-        return Lumps(np.array([self.n]), np.array([mean]), np.array([variance]))
+        return WeightedCosts(count, mean, variance)
 
 
 def cells_of(costs: Array) -> tuple[NDArray[np.int32], Array]:

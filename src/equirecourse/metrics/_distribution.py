@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from equirecourse._validation import check_number
@@ -16,9 +13,7 @@ from equirecourse.metrics._rejected import RejectedCosts, split_rejected
 
 __all__ = ["distances", "distribution_distances"]
 
-Costs = NDArray[np.float64]
-
-_EXACT_KS = 10_000  # pairs of people up to which the Kolmogorov-Smirnov p-value is computed exactly
+_BINS = 10  # of the histograms that kl and js compare
 
 
 def distribution_distances(
@@ -26,7 +21,7 @@ def distribution_distances(
     *,
     sensitive_features: Any,
     rejected: Any = None,
-    bins: int = 10,
+    bins: int = _BINS,
     no_recourse_cost: float | None = None,
 ) -> pd.DataFrame:
     r"""Distances between the distributions of costs of the rejected, for every pair of groups.
@@ -77,49 +72,20 @@ def distribution_distances(
     return distances(people, bins)
 
 
-def distances(people: RejectedCosts, bins: int = 10) -> pd.DataFrame:
+def distances(people: RejectedCosts, bins: int = _BINS) -> pd.DataFrame:
     """Compute :func:`distribution_distances` on costs that are split already, without warnings."""
-    averaged = people.averaged
-    histograms = _histograms(people.costs, bins)
+    counts = people.histograms(bins) + 1
+    shares = counts / counts.sum(axis=1, keepdims=True)
     rows = []
     for a, b in combinations(range(len(people.groups)), 2):
         row: dict[str, Any] = {"group": people.groups.labels[a], "other": people.groups.labels[b]}
         row |= dict.fromkeys(("wasserstein", "ks", "ks_p_value", "kl", "js"), float("nan"))
-        if len(averaged[a]) and len(averaged[b]):
-            row["wasserstein"] = float(stats.wasserstein_distance(averaged[a], averaged[b]))
-        first, second = people.costs[a], people.costs[b]
-        if len(first) and len(second):
-            row["ks"], row["ks_p_value"] = _kolmogorov_smirnov(first, second)
-            row["kl"] = float(stats.entropy(histograms[a], histograms[b]))
-            middle = (histograms[a] + histograms[b]) / 2
-            row["js"] = float(stats.entropy(histograms[a], middle) + stats.entropy(histograms[b], middle)) / 2
+        if people.n_averaged[a] and people.n_averaged[b]:
+            row["wasserstein"] = people.wasserstein(a, b)
+        if people.measured[a] and people.measured[b]:
+            row["ks"], row["ks_p_value"] = people.kolmogorov_smirnov(a, b)
+            row["kl"] = float(stats.entropy(shares[a], shares[b]))
+            middle = (shares[a] + shares[b]) / 2
+            row["js"] = float(stats.entropy(shares[a], middle) + stats.entropy(shares[b], middle)) / 2
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _kolmogorov_smirnov(first: Costs, second: Costs) -> tuple[float, float]:
-    """Compute the statistic and its p-value, exact for small groups: its price is the pairs of people."""
-    method = "exact" if len(first) * len(second) <= _EXACT_KS else "asymp"
-    with warnings.catch_warnings():
-        # An exact p-value of 1 may be rounded past 1; SciPy then takes the asymptotic one, and says so.
-        warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
-        test = stats.ks_2samp(first, second, method=method)
-    return float(test.statistic), float(test.pvalue)
-
-
-def _histograms(samples: tuple[Costs, ...], bins: int) -> list[Costs]:
-    """Share of each group in the common bins, after one has been added to every count."""
-    pool = np.concatenate(samples)
-    finite = pool[np.isfinite(pool)]
-    # A bin holds its upper cut, so a cut at the largest cost would leave an empty bin behind it.
-    cuts = np.empty(0)
-    if len(finite):
-        cuts = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]))
-        cuts = cuts[cuts < finite.max()]
-    n_bins = len(cuts) + 2
-    counts = [
-        np.bincount(np.where(np.isinf(costs), n_bins - 1, np.searchsorted(cuts, costs)), minlength=n_bins)
-        for costs in samples
-    ]
-    used = n_bins if np.isinf(pool).any() else n_bins - 1
-    return [(count[:used] + 1) / (count[:used] + 1).sum() for count in counts]

@@ -14,7 +14,8 @@ from equirecourse._validation import check_generator, check_number, shown
 from equirecourse.metrics import _text
 from equirecourse.metrics._distribution import distances
 from equirecourse.metrics._gap import Method, check_method, largest_difference, smallest_ratio
-from equirecourse.metrics._inference import (
+from equirecourse.metrics._rejected import Costs, RejectedCosts, shares, split_rejected
+from equirecourse.metrics._resampling import (
     Interval,
     bootstrap_means,
     gap_interval,
@@ -23,7 +24,6 @@ from equirecourse.metrics._inference import (
     permuted_gaps,
     share_p_value,
 )
-from equirecourse.metrics._rejected import Costs, mean_cost, quantile_cost, shares, split_rejected
 from equirecourse.metrics._verdict import Verdict, judge
 
 __all__ = ["RecourseFrame"]
@@ -117,7 +117,7 @@ class RecourseFrame:
     ) -> None:
         self._configure(quantiles, n_boot, n_permutations, confidence, random_state)
         self.no_recourse_cost = no_recourse_cost
-        self._people = split_rejected(
+        self._people: RejectedCosts = split_rejected(
             costs,
             sensitive_features=sensitive_features,
             rejected=rejected,
@@ -152,20 +152,22 @@ class RecourseFrame:
         """The level of the test, 1 - confidence without its rounding error."""
         return round(1 - self.confidence, 12)
 
-    def _columns(self, costs: Costs, counts: dict[str, int]) -> dict[str, float]:
+    def _row(self, position: int | None = None) -> dict[str, float]:
         """One row of the table, without its intervals."""
-        row = {**shares(counts), "mean": mean_cost(costs), "median": quantile_cost(costs, 0.5)}
-        return row | {f"q{100 * level:g}": quantile_cost(costs, level) for level in self.quantiles}
+        people = self._people
+        names = ["median", *(f"q{100 * level:g}" for level in self.quantiles)]
+        quantiles = people.quantiles([0.5, *self.quantiles], position)
+        row = {**shares(people.counts(position)), "mean": people.mean(position)}
+        return row | dict(zip(names, quantiles, strict=True))
 
     @cached_property
     def _points(self) -> pd.DataFrame:
-        groups = self._people
-        rows = [self._columns(costs, groups.counts(k)) for k, costs in enumerate(groups.costs)]
-        return pd.DataFrame(rows, index=groups.groups.index)
+        groups = self._people.groups
+        return pd.DataFrame([self._row(k) for k in range(len(groups))], index=groups.index)
 
     @cached_property
     def _overall_points(self) -> pd.Series[float]:
-        return pd.Series(self._columns(self._people.pooled, self._people.counts()), dtype=float)
+        return pd.Series(self._row(), dtype=float)
 
     @cached_property
     def _draws(self) -> Costs:
@@ -175,12 +177,12 @@ class RecourseFrame:
     @cached_property
     def _overall_draws(self) -> Costs:
         """Bootstrap means over everybody, one column."""
-        everybody = np.sort(np.concatenate(self._people.averaged))
-        return bootstrap_means([everybody], self.n_boot, np.random.default_rng(self._seeds[2]))
+        return bootstrap_means([self._people.everybody], self.n_boot, np.random.default_rng(self._seeds[2]))
 
     @cached_property
     def _shuffled(self) -> Costs:
-        return permuted_gaps(self._people.averaged, self.n_permutations, np.random.default_rng(self._seeds[1]))
+        rng = np.random.default_rng(self._seeds[1])
+        return permuted_gaps(self._people.averaged, self.n_permutations, rng, self._people.everybody)
 
     @cached_property
     def _summary(self) -> tuple[pd.DataFrame, pd.Series[float]]:
@@ -238,7 +240,7 @@ class RecourseFrame:
         """Chance of a gap at least as large if the group had nothing to do with the cost."""
         if np.isnan(self.gap):
             return float("nan")
-        return p_value(self.gap, self._shuffled, max(float(costs[-1]) for costs in self._people.averaged))
+        return p_value(self.gap, self._shuffled, self._people.largest)
 
     @cached_property
     def share_p_value(self) -> float:

@@ -6,20 +6,25 @@ The costs of a group are kept sorted, so that no number depends on the order in 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from equirecourse._validation import Groups, check_costs, check_groups, check_mask, check_number
 from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning
+from equirecourse.metrics._resampling import Sample
 
 __all__ = ["RejectedCosts", "mean_cost", "quantile_cost", "shares", "split_rejected", "stand_in"]
 
 Costs = NDArray[np.float64]
 
 _COUNTS = ("people", "rejected", "measured", "without_recourse", "unknown")
+_EXACT_KS = 10_000  # pairs of people up to which the Kolmogorov-Smirnov p-value is computed exactly
 _SHOWN_GROUPS = 3  # a warning names this many groups and counts the others
 
 
@@ -53,25 +58,72 @@ class RejectedCosts:
         at = slice(None) if position is None else position
         return {name: int(np.sum(getattr(self, name)[at])) for name in _COUNTS}
 
-    @property
-    def averaged(self) -> tuple[Costs, ...]:
-        """The finite costs of each group: those its mean is over."""
-        return tuple(costs[np.isfinite(costs)] for costs in self.costs)
+    @cached_property
+    def averaged(self) -> Sequence[Sample]:
+        """The finite costs of each group, those its mean is over, as they are resampled."""
+        return [_finite(costs) for costs in self.costs]
 
     @property
+    def everybody(self) -> Sample:
+        """The finite costs of all rejected people."""
+        return _finite(self.pooled)
+
+    @property
+    def largest(self) -> float:
+        """The largest finite cost."""
+        return float(_finite(self.pooled)[-1])
+
+    @cached_property
     def n_averaged(self) -> NDArray[np.intp]:
         """How many costs the mean of each group is over."""
         return np.array([len(costs) for costs in self.averaged], dtype=np.intp)
 
-    @property
+    @cached_property
     def pooled(self) -> Costs:
         """The sorted costs of all rejected people."""
         return np.sort(np.concatenate(self.costs))
 
-    @property
+    def _of(self, position: int | None) -> Costs:
+        return self.pooled if position is None else self.costs[position]
+
+    def mean(self, position: int | None = None) -> float:
+        """The mean cost of a group, or of everybody; NaN where nobody was rejected with a finite cost."""
+        return mean_cost(self._of(position))
+
+    def quantiles(self, levels: Sequence[float], position: int | None = None) -> list[float]:
+        """Quantiles of the costs of a group, or of everybody; NaN of nobody."""
+        return [quantile_cost(self._of(position), level) for level in levels]
+
+    @cached_property
     def means(self) -> Costs:
         """The mean cost of each group, NaN where nobody of it was rejected with a finite cost."""
-        return np.array([mean_cost(costs) for costs in self.costs])
+        return np.array([self.mean(k) for k in range(len(self.groups))])
+
+    def wasserstein(self, one: int, other: int) -> float:
+        """Distance between the distributions of the finite costs of two groups."""
+        return float(stats.wasserstein_distance(self.averaged[one], self.averaged[other]))
+
+    def kolmogorov_smirnov(self, one: int, other: int) -> tuple[float, float]:
+        """The statistic of two groups and its p-value, exact for small groups: its price is the pairs of people."""
+        first, second = self.costs[one], self.costs[other]
+        method = "exact" if len(first) * len(second) <= _EXACT_KS else "asymp"
+        with warnings.catch_warnings():
+            # An exact p-value of 1 may be rounded past 1; SciPy then takes the asymptotic one, and says so.
+            warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
+            test = stats.ks_2samp(first, second, method=method)
+        return float(test.statistic), float(test.pvalue)
+
+    def histograms(self, bins: int) -> NDArray[Any]:
+        """How many of each group are in each of the common bins, of which the last is for infinite costs if any are."""
+        finite = _finite(self.pooled)
+        # A bin holds its upper cut, so a cut at the largest cost would leave an empty bin behind it.
+        cuts = np.empty(0)
+        if len(finite):
+            cuts = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1]))
+            cuts = cuts[cuts < finite.max()]
+        n_bins = len(cuts) + 1 + (len(finite) < len(self.pooled))
+        places = [np.where(np.isinf(costs), n_bins - 1, np.searchsorted(cuts, costs)) for costs in self.costs]
+        return np.array([np.bincount(place, minlength=n_bins) for place in places])
 
     def undefined(self) -> list[str]:
         """Say why groups have no mean cost, one sentence for each such group."""
@@ -228,6 +280,11 @@ def quantile_cost(costs: Costs, level: float) -> float:
     if below == above or np.isinf(above):
         return above
     return float(np.quantile(costs, level))
+
+
+def _finite(costs: Costs) -> Costs:
+    """The part of sorted costs that is finite."""
+    return costs[: np.searchsorted(costs, np.inf)]
 
 
 def _shorten(reasons: list[str]) -> str:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
 from equirecourse._validation import Groups
-from equirecourse.metrics._cells import Cells, Lumps
+from equirecourse.metrics._cells import Cells
 from equirecourse.metrics._frame import RecourseFrame
-from equirecourse.metrics._inference import p_value
-from equirecourse.metrics._lumps import bootstrap_lumps, permuted_lumps
-from equirecourse.metrics._rejected import RejectedCosts, shares
+from equirecourse.metrics._rejected import RejectedCosts
+from equirecourse.metrics._resampling import Sample
 from equirecourse.metrics._summary import CostSummary
 
 __all__ = ["SummaryFrame"]
 
 Array = NDArray[np.float64]
-
-_BINS = 10  # of the histograms that kl and js compare, as in distribution_distances
 
 
 class SummaryFrame(RecourseFrame):
@@ -82,7 +77,7 @@ class SummaryFrame(RecourseFrame):
             )
         self.no_recourse_cost = None
         self.summary = summary
-        self._people = _Summarised(
+        self._people = SummarisedCosts(
             groups=Groups(np.empty(0, dtype=np.intp), summary.labels, (name,)),
             people=summary.people,
             rejected=summary.rejected,
@@ -94,93 +89,61 @@ class SummaryFrame(RecourseFrame):
         )
         self._people.warn_undefined()
 
-    def _row(self, cells: Cells, counts: dict[str, int]) -> dict[str, float]:
-        levels = np.array([0.5, *self.quantiles])
-        names = ["median", *(f"q{100 * level:g}" for level in self.quantiles)]
-        values = cells.quantiles(levels, counts["without_recourse"] + counts["unknown"])
-        return {**shares(counts), "mean": cells.mean, **dict(zip(names, values.tolist(), strict=True))}
+
+@dataclass(frozen=True, kw_only=True)
+class SummarisedCosts(RejectedCosts):
+    """The costs of rejected people of whom a summary is left."""
+
+    summary: CostSummary
+
+    def _cells(self, position: int | None) -> Cells:
+        return self.summary.pooled if position is None else self.summary.groups[position]
+
+    @property
+    def _infinite(self) -> NDArray[np.intp]:
+        return self.without_recourse + self.unknown
 
     @cached_property
-    def _points(self) -> pd.DataFrame:
-        rows = [self._row(cells, self._people.counts(k)) for k, cells in enumerate(self.summary.groups)]
-        return pd.DataFrame(rows, index=self._people.groups.index)
+    def averaged(self) -> Sequence[Sample]:
+        return [cells.clusters() for cells in self.summary.groups]
+
+    @property
+    def everybody(self) -> Sample:
+        return self.summary.pooled.clusters()
+
+    @property
+    def largest(self) -> float:
+        return self.summary.pooled.largest
+
+    def mean(self, position: int | None = None) -> float:
+        return self._cells(position).mean
+
+    def quantiles(self, levels: Sequence[float], position: int | None = None) -> list[float]:
+        infinite = self._infinite.sum() if position is None else self._infinite[position]
+        return list(map(float, self._cells(position).quantiles(np.array(levels), int(infinite))))
 
     @cached_property
-    def _overall_points(self) -> pd.Series[float]:
-        return pd.Series(self._row(self.summary.pooled, self._people.counts()), dtype=float)
+    def _counts(self) -> Array:
+        """How many of each group are in each cell of everybody."""
+        pool = self.summary.pooled
+        counts = np.zeros((len(self.groups), len(pool.key)))
+        for row, cells in zip(counts, self.summary.groups, strict=True):
+            row[np.searchsorted(pool.key, cells.key)] = cells.count
+        return counts
 
-    @cached_property
-    def _lumps(self) -> list[Lumps]:
-        return [cells.lumps() for cells in self.summary.groups]
+    def wasserstein(self, one: int, other: int) -> float:
+        places = self.summary.pooled.means
+        return float(stats.wasserstein_distance(places, places, self._counts[one], self._counts[other]))
 
-    @cached_property
-    def _draws(self) -> Array:
-        return bootstrap_lumps(self._lumps, self.n_boot, np.random.default_rng(self._seeds[0]))
+    def kolmogorov_smirnov(self, one: int, other: int) -> tuple[float, float]:
+        n, m = float(self.measured[one]), float(self.measured[other])
+        below = [np.append(self._counts[k], self._infinite[k]).cumsum() / self.measured[k] for k in (one, other)]
+        statistic = float(np.abs(below[0] - below[1]).max())
+        return statistic, float(np.clip(stats.kstwo.sf(statistic, np.round(n * m / (n + m))), 0, 1))
 
-    @cached_property
-    def _overall_draws(self) -> Array:
-        return bootstrap_lumps([self.summary.pooled.lumps()], self.n_boot, np.random.default_rng(self._seeds[2]))
-
-    @cached_property
-    def _shuffled(self) -> Array:
-        rng = np.random.default_rng(self._seeds[1])
-        return permuted_lumps(self.summary.pooled.lumps(), self._lumps, self.n_permutations, rng)
-
-    @cached_property
-    def p_value(self) -> float:
-        """Chance of a gap at least as large if the group had nothing to do with the cost."""
-        if np.isnan(self.gap):
-            return float("nan")
-        return p_value(self.gap, self._shuffled, self.summary.pooled.largest)
-
-    @cached_property
-    def distances(self) -> pd.DataFrame:
-        """Distances between the groups' whole distributions, see :func:`distribution_distances`."""
-        summary, pool = self.summary, self.summary.pooled
-        counts = np.array([_spread(cells, pool) for cells in summary.groups])
-        infinite = (summary.without_recourse + summary.unknown).astype(float)[:, None]
-        # Histograms are cut at quantiles of everybody; people without recourse have a bin of their own.
-        edges = np.unique(np.searchsorted(np.cumsum(pool.count), np.arange(1, _BINS) / _BINS * pool.n))
+    def histograms(self, bins: int) -> NDArray[Any]:
+        pool, infinite = self.summary.pooled, self._infinite[:, None]
+        edges = np.unique(np.searchsorted(np.cumsum(pool.count), np.arange(1, bins) / bins * pool.n))
         edges = edges[edges < len(pool.count) - 1] + 1
-        bins = np.add.reduceat(counts, np.append(0, edges), axis=1) if len(pool.count) else np.empty((len(counts), 0))
-        bins = np.hstack([bins, infinite]) if infinite.any() else bins
-        parts = (bins + 1) / (bins + 1).sum(axis=1, keepdims=True)
-        below = np.hstack([counts, infinite]).cumsum(axis=1) / np.maximum(summary.rejected, 1)[:, None]
-        rows = []
-        for a, b in combinations(range(len(summary.labels)), 2):
-            row: dict[str, Any] = {"group": summary.labels[a], "other": summary.labels[b]}
-            row |= dict.fromkeys(("wasserstein", "ks", "ks_p_value", "kl", "js"), float("nan"))
-            if summary.averaged[a] and summary.averaged[b]:
-                places = pool.means
-                row["wasserstein"] = float(stats.wasserstein_distance(places, places, counts[a], counts[b]))
-            if summary.rejected[a] and summary.rejected[b]:
-                row["ks"] = float(np.abs(below[a] - below[b]).max())
-                n, m = float(summary.rejected[a]), float(summary.rejected[b])
-                row["ks_p_value"] = float(np.clip(stats.kstwo.sf(row["ks"], np.round(n * m / (n + m))), 0, 1))
-                row["kl"] = float(stats.entropy(parts[a], parts[b]))
-                middle = (parts[a] + parts[b]) / 2
-                row["js"] = float(stats.entropy(parts[a], middle) + stats.entropy(parts[b], middle)) / 2
-            rows.append(row)
-        return pd.DataFrame(rows)
-
-
-@dataclass(frozen=True)
-class _Summarised(RejectedCosts):
-    """The counts of a summary, with the sentences about people who are missing from a mean."""
-
-    summary: CostSummary = field(kw_only=False, default=None)  # type: ignore[assignment]
-
-    @property
-    def n_averaged(self) -> NDArray[np.intp]:
-        return self.summary.averaged.astype(np.intp)
-
-    @property
-    def means(self) -> Array:
-        return self.summary.means
-
-
-def _spread(cells: Cells, pool: Cells) -> Array:
-    """Counts of a group in the cells of everybody."""
-    counts = np.zeros(len(pool.key))
-    counts[np.searchsorted(pool.key, cells.key)] = cells.count
-    return counts
+        counts = np.add.reduceat(self._counts, np.append(0, edges), axis=1) if len(pool.count) else self._counts
+        return np.hstack([counts, infinite]) if infinite.any() else counts

@@ -34,6 +34,7 @@ from equirecourse.exceptions import (
     SmallGroupWarning,
     UndefinedRecourseWarning,
 )
+from equirecourse.metrics._resampling import shuffled_groups
 from equirecourse.recourse import boundary_costs, find_recourse
 from equirecourse.replication._cells import Cell, Scale
 from equirecourse.replication._measure import describe, prefixed
@@ -218,11 +219,10 @@ def run_real_gap(cell: Cell, scale: Scale) -> dict[str, Any]:
             UndefinedRecourseWarning,
         ):
             warnings.simplefilter("ignore", category=category)
-        shuffled = np.random.default_rng(seed).permutation(train.groups)
         jobs = {
             "before": _Job(train, train.groups, weights, scale, seed),
             "after": _Job(train, train.groups, weights, scale, seed),
-            "placebo": _Job(train, shuffled, weights, scale, seed),
+            "placebo": _Job(train, shuffled_groups(train.groups, seed), weights, scale, seed),
         }
         plain, equal = METHODS.get(cell.model, (_plain_logistic, None))
         for side, job in jobs.items():

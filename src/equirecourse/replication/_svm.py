@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from equirecourse.exceptions import (
     SmallGroupWarning,
     UndefinedRecourseWarning,
 )
+from equirecourse.metrics._resampling import shuffled_groups
 from equirecourse.recourse import boundary_costs, find_recourse
 from equirecourse.replication._cells import Cell, Scale
 from equirecourse.replication._measure import describe, gap_of, prefixed
@@ -163,8 +165,7 @@ def _fit(cell: Cell, scale: Scale, people: People, degree: int, penalty: float) 
     """
     weights = balanced_weights(people.y, as_printed=cell.protocol == "printed")
     plain = _model(cell, scale, people, degree).fit(people.X, people.y, sample_weight=weights)
-    rng = np.random.default_rng(seed_of(cell.dataset, cell.run, "placebo"))
-    shuffled = People(people.X, people.y, rng.permutation(people.groups))
+    shuffled = replace(people, groups=shuffled_groups(people.groups, seed_of(cell.dataset, cell.run, "placebo")))
     after, placebo = (_path(cell, scale, some, degree, (penalty,))[0] for some in (people, shuffled))
     return {"before": plain, "after": after or plain, "placebo": placebo or plain}
 

@@ -4,18 +4,23 @@ import time
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from equirecourse.metrics import RecourseFrame
-from equirecourse.metrics._inference import (
+from equirecourse.metrics import RecourseFrame, _resampling
+from equirecourse.metrics._resampling import (
+    WeightedCosts,
     bootstrap_means,
     gap_interval,
     p_value,
     percentile_interval,
     permuted_gaps,
+    permuted_sums,
+    reduction_interval,
+    shuffled_groups,
 )
 
 NAN = float("nan")
@@ -198,3 +203,79 @@ def test_ten_thousand_people_and_a_thousand_resamples_are_quick_and_small():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40e6
+
+
+def test_the_interval_of_a_reduction_covers_it():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], 400)
+    truth, inside = 0.5 - 0.1, 0
+    for seed in range(60):
+        before = rng.exponential(1.0, 800) + np.where(groups == "a", 0.5, 0.0)
+        after = rng.exponential(1.0, 800) + np.where(groups == "a", 0.1, 0.0)
+        low, high = reduction_interval(before, after, groups, 300, seed)
+        inside += low <= truth <= high
+    assert inside >= 50
+    assert np.isnan(reduction_interval(np.full(800, np.nan), before, groups, 10, 0)).all()
+
+
+def test_the_interval_of_a_reduction_does_not_depend_on_how_many_are_drawn_at_a_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    sides, groups = rng.exponential(size=(2, 60)), np.repeat(["a", "b"], 30)
+    whole = reduction_interval(*sides, groups, 500, 1)
+    monkeypatch.setattr(_resampling, "_AT_A_TIME", 100)
+    assert reduction_interval(*sides, groups, 500, 1) == pytest.approx(whole, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.DataFrame])
+def test_a_placebo_deals_the_same_groups_to_other_people(kind):
+    groups = kind(list("aaabbbbbcc"))
+    found = shuffled_groups(groups, 3)
+    assert np.array_equal(np.asarray(found).ravel(), np.random.default_rng(3).permutation(list("aaabbbbbcc")))
+    if kind in (pd.Series, pd.DataFrame):
+        assert found.index.equals(groups.index)
+
+
+# --- clusters --------------------------------------------------------------------------------------------------------
+
+
+def costs_of(kind, n=3000):
+    rng = np.random.default_rng(0)
+    draws = {"even": rng.uniform(size=n), "heavy": rng.lognormal(sigma=2.0, size=n), "ties": rng.integers(4, size=n)}
+    return np.sort(draws[kind].astype(float))
+
+
+@pytest.mark.parametrize("kind", ["even", "heavy", "ties"])
+def test_bootstrap_sums_of_clusters_are_those_of_people_drawn_one_by_one(kind):
+    costs = costs_of(kind)
+    clusters = bootstrap_means([WeightedCosts.of_sorted(costs)], 4000, np.random.default_rng(1))[:, 0] * len(costs)
+    singly = bootstrap_means([costs], 4000, np.random.default_rng(2))[:, 0] * len(costs)
+    assert clusters.std() == pytest.approx(np.sqrt(len(costs)) * costs.std(), rel=0.05)
+    assert stats.ks_2samp(clusters, singly).pvalue > 0.01
+
+
+@pytest.mark.parametrize("kind", ["even", "heavy", "ties"])
+@pytest.mark.parametrize("sizes", [(1000, 2000), (100, 900, 2000)])
+def test_permuted_sums_of_clusters_are_those_of_shuffled_labels(kind, sizes):
+    costs, sizes = costs_of(kind), np.array(sizes)
+    sums = permuted_sums(WeightedCosts.of_sorted(costs), sizes, 3000, np.random.default_rng(1))
+    np.testing.assert_allclose(sums.sum(axis=1), costs.sum(), rtol=1e-9)
+    n = len(costs)
+    expected = np.sqrt(sizes * (n - sizes) / (n - 1)) * costs.std()
+    np.testing.assert_allclose(sums.std(axis=0), expected, rtol=0.06)
+    samples = np.split(np.random.default_rng(3).permutation(costs), np.cumsum(sizes)[:-1])
+    singly = permuted_gaps([np.sort(some) for some in samples], 3000, np.random.default_rng(2))
+    assert stats.ks_2samp(np.ptp(sums / sizes, axis=1), singly).pvalue > 0.01
+
+
+def test_a_frame_of_many_people_says_what_one_of_few_does(monkeypatch):
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=20_000)
+    costs = rng.exponential(size=20_000) * (1 + 0.05 * group)
+    frames = []
+    for many in (10**9, 1000):
+        monkeypatch.setattr(_resampling, "MANY", many)
+        frame = RecourseFrame(costs=costs, sensitive_features=group, random_state=0)
+        frames.append((*frame.interval, frame.noise_floor, *frame.by_group["mean_low"]))
+    np.testing.assert_allclose(frames[1], frames[0], rtol=0.1, atol=2e-3)
+    again = RecourseFrame(costs=costs, sensitive_features=group, random_state=0)
+    assert (*again.interval, again.noise_floor, *again.by_group["mean_low"]) == frames[1]
