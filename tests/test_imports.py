@@ -17,17 +17,18 @@ _RECOURSE = {"recourse", "actions", *_BOTTOM}
 MAY_IMPORT = {
     "exceptions": set(),
     "_numba": set(),
+    "_plain": set(),
     "_validation": {"exceptions"},
     "solvers": {"exceptions", "_numba"},
     "actions": {"_files", *_BOTTOM},  # an action set is written like any other file
     "recourse": {"actions", "_numba", *_BOTTOM},
-    "metrics": _RECOURSE,
+    "metrics": {"_plain", *_RECOURSE},
     "_flipsets": _RECOURSE,
     "equalizers": {"solvers", "metrics", "_numba", *_RECOURSE},
     "_unfinished": set(),
     "_files": {"_unfinished"},
     "report": set(),  # draws plain documents, and knows nothing of what they are about
-    "_audit": {"report", "metrics", "_flipsets", "equalizers", "_files", *_RECOURSE},
+    "_audit": {"report", "_plain", "metrics", "_flipsets", "equalizers", "_files", *_RECOURSE},
     "_equalize": {"_audit", "metrics", "equalizers", *_RECOURSE},
     "torch": {"equalizers", "_validation"},
     "datasets": {"actions", "_unfinished", *_BOTTOM},

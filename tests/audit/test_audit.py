@@ -26,7 +26,7 @@ from equirecourse import (
     read_audit,
     recourse_frontier,
 )
-from equirecourse._audit._attributes import holm
+from equirecourse._audit._build import holm
 from equirecourse.actions import Feature
 from equirecourse.equalizers import EqualRecourseLinear
 from equirecourse.exceptions import NoRecourseWarning, UndefinedRecourseWarning

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equirecourse._audit._document import Cheats, Gaps, Selection
 from equirecourse.metrics import transport_gap
 
 __all__ = ["cheats", "cheats_in_words", "least_shrunk", "median_costs"]
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _FEW = 0.01  # of the rejected: those whose costs are the farthest
 _CARRIED = 0.5  # of a reduction, from which on a few people carry it
@@ -24,7 +25,7 @@ _DRIFT = 0.03  # of the acceptance rate, beyond which other people are rejected
 _ISLAND = 0.1  # more of the counterfactuals than before lie far from any accepted person
 
 
-def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[float, float] | None) -> dict[str, Any]:
+def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[float, float] | None) -> Cheats:
     """What a before and after looks like from the side of each cheat.
 
     Parameters
@@ -38,61 +39,62 @@ def cheats(before: Array, after: Array, groups: NDArray[Any], islands: tuple[flo
 
     Returns
     -------
-    dict
-        Plain values, with ``warnings``: a sentence for each cheat that seems to be at work.
+    Cheats
+        With ``warnings``: a sentence for each cheat that seems to be at work.
     """
     sides = {"before": before, "after": after}
     gaps = {side: _gaps(costs, groups) for side, costs in sides.items()}
-    reduction = gaps["before"]["relative_gap"] - gaps["after"]["relative_gap"]
-    capped = gaps["before"]["capped_gap"] - gaps["after"]["capped_gap"]
-    carried = float("nan") if not reduction > 0 else float(np.clip(1.0 - capped / reduction, 0.0, 1.0))
-    rejected = {side: ~np.isnan(costs) for side, costs in sides.items()}
-    labels = [str(label) for label in np.unique(groups)]  # groups are text here
-    selection = [
-        {
-            "name": label,
-            "acceptance_before": float(1.0 - rejected["before"][groups == label].mean()),
-            "acceptance_after": float(1.0 - rejected["after"][groups == label].mean()),
-            "yes_to_no": int((~rejected["before"] & rejected["after"] & (groups == label)).sum()),
-            "no_to_yes": int((rejected["before"] & ~rejected["after"] & (groups == label)).sum()),
-        }
-        for label in labels
-    ]
-    found: dict[str, Any] = {
-        **{side: gaps[side] for side in sides},
-        "carried_by_few": carried,
-        "selection": selection,
-        "islands_before": float("nan") if islands is None else islands[0],
-        "islands_after": float("nan") if islands is None else islands[1],
-        "least_shrunk": least_shrunk(*(median_costs(costs, groups) for costs in sides.values())),
-        **{
-            f"without_recourse_{side}": float(np.isinf(costs[rejected[side]]).mean()) if rejected[side].any() else 0.0
-            for side, costs in sides.items()
-        },
-    }
-    drift = float(rejected["before"].mean() - rejected["after"].mean())
-    found["warnings"] = _warnings(found, reduction, drift)
-    return found
+    reduction = gaps["before"].relative_gap - gaps["after"].relative_gap
+    capped = gaps["before"].capped_gap - gaps["after"].capped_gap
+    turned_down, down_after = (~np.isnan(costs) for costs in sides.values())
+    members = {str(label): groups == label for label in np.unique(groups)}  # groups are text here
+    found = Cheats(
+        before=gaps["before"],
+        after=gaps["after"],
+        carried_by_few=float(np.clip(1.0 - capped / reduction, 0.0, 1.0)) if reduction > 0 else float("nan"),
+        selection=[
+            Selection(
+                name=label,
+                acceptance_before=float(1.0 - turned_down[own].mean()),
+                acceptance_after=float(1.0 - down_after[own].mean()),
+                yes_to_no=int((~turned_down & down_after & own).sum()),
+                no_to_yes=int((turned_down & ~down_after & own).sum()),
+            )
+            for label, own in members.items()
+        ],
+        islands_before=float("nan") if islands is None else islands[0],
+        islands_after=float("nan") if islands is None else islands[1],
+        least_shrunk=least_shrunk(*(median_costs(costs, groups) for costs in sides.values())),
+        without_recourse_before=_share_without(before),
+        without_recourse_after=_share_without(after),
+        warnings=[],
+    )
+    drift = float(turned_down.mean() - down_after.mean())
+    return replace(found, warnings=_warnings(found, reduction, drift))
 
 
-def _gaps(costs: Array, groups: NDArray[Any]) -> dict[str, float]:
+def _share_without(costs: Array) -> float:
+    rejected = ~np.isnan(costs)
+    return float(np.isinf(costs[rejected]).mean()) if rejected.any() else 0.0
+
+
+def _gaps(costs: Array, groups: NDArray[Any]) -> Gaps:
     """Mean cost, and gaps of means, of capped costs, of medians and of distributions, each relative to its centre."""
     rejected = ~np.isnan(costs)
     values, members = costs[rejected], groups[rejected]
     known = np.isfinite(values)
-    names = ("mean_cost", "relative_gap", "capped_gap", "median_gap", "transport_gap", "transport_floor")
     if not known.any():
-        return dict.fromkeys(names, float("nan"))
-    mean = float(values[known].mean())
+        return Gaps(**dict.fromkeys((one.name for one in fields(Gaps)), float("nan")))
     capped = np.minimum(values[known], np.quantile(values[known], 1.0 - _FEW))
-    median = float(np.median(values[known]))
     transport = transport_gap(values, sensitive_features=members)
-    gaps = (
-        _spread(values[known], members[known], np.mean) / mean if mean > 0 else np.nan,
-        _spread(capped, members[known], np.mean) / float(capped.mean()) if capped.mean() > 0 else np.nan,
-        _spread(values[known], members[known], np.median) / median if median > 0 else np.nan,
+    return Gaps(
+        mean_cost=float(values[known].mean()),
+        relative_gap=_relative_gap(values[known], members[known], np.mean),
+        capped_gap=_relative_gap(capped, members[known], np.mean),
+        median_gap=_relative_gap(values[known], members[known], np.median),
+        transport_gap=transport.gap,
+        transport_floor=transport.noise_floor,
     )
-    return dict(zip(names, map(float, (mean, *gaps, transport.gap, transport.noise_floor)), strict=True))
 
 
 def median_costs(costs: Array, groups: NDArray[Any]) -> dict[Any, float]:
@@ -111,41 +113,42 @@ def least_shrunk(before: dict[Any, float], after: dict[Any, float]) -> float:
     return max(shares, default=float("nan"))
 
 
-def _spread(values: Array, groups: NDArray[Any], centre: Any) -> float:
-    centres = [centre(values[groups == label]) for label in np.unique(groups)]
-    return float(max(centres) - min(centres)) if len(centres) > 1 else float("nan")
+def _relative_gap(values: Array, groups: NDArray[Any], centre: Any) -> float:
+    """Difference between the groups' centres, divided by that of everybody."""
+    centres, whole = [centre(values[groups == label]) for label in np.unique(groups)], float(centre(values))
+    return float(max(centres) - min(centres)) / whole if len(centres) > 1 and whole > 0 else float("nan")
 
 
-def _warnings(found: dict[str, Any], reduction: float, drift: float) -> list[str]:
+def _warnings(found: Cheats, reduction: float, drift: float) -> list[str]:
     sentences = []
-    before, after = found["before"], found["after"]
-    if found["carried_by_few"] > _CARRIED:
-        share = 100 * found["carried_by_few"]
+    before, after = found.before, found.after
+    if found.carried_by_few > _CARRIED:
+        share = 100 * found.carried_by_few
         sentences.append(
             f"A few people carry it: {share:.0f} % of the reduction is gone once the farthest 1 % of costs are capped."
         )
-    elif reduction > 0 and after["transport_gap"] > before["transport_gap"]:
+    elif reduction > 0 and after.transport_gap > before.transport_gap:
         sentences.append(
             f"The means came closer and the distributions did not: the transport gap went from "
-            f"{before['transport_gap']:.3f} to {after['transport_gap']:.3f}."
+            f"{before.transport_gap:.3f} to {after.transport_gap:.3f}."
         )
-    if reduction > 0 and after["median_gap"] > before["median_gap"] + _APART:
+    if reduction > 0 and after.median_gap > before.median_gap + _APART:
         sentences.append(
-            f"The medians moved apart, from {before['median_gap']:.3f} to {after['median_gap']:.3f} of the median: "
+            f"The medians moved apart, from {before.median_gap:.3f} to {after.median_gap:.3f} of the median: "
             "costs come in few sizes, or the means were balanced by their tails."
         )
-    if found["least_shrunk"] < _SHRUNK:
+    if found.least_shrunk < _SHRUNK:
         sentences.append(
-            f"Everybody's cost shrank: the median of each group is at most {found['least_shrunk']:.2f} of what it was, "
+            f"Everybody's cost shrank: the median of each group is at most {found.least_shrunk:.2f} of what it was, "
             "which makes every gap smaller; look at the gap ÷ mean cost, and at how robust a yes is."
         )
-    lost = found["without_recourse_after"] - found["without_recourse_before"]
+    lost = found.without_recourse_after - found.without_recourse_before
     if lost > _LOST:
         sentences.append(f"People lost their recourse: {100 * lost:.1f} % more of the rejected are without any.")
-    if found["islands_after"] - found["islands_before"] > _ISLAND:
+    if found.islands_after - found.islands_before > _ISLAND:
         sentences.append(
-            f"Islands: {100 * found['islands_after']:.0f} % of the counterfactuals are far from any accepted person "
-            f"({100 * found['islands_before']:.0f} % before)."
+            f"Islands: {100 * found.islands_after:.0f} % of the counterfactuals are far from any accepted person "
+            f"({100 * found.islands_before:.0f} % before)."
         )
     if abs(drift) > _DRIFT:
         sentences.append(
@@ -161,7 +164,7 @@ def cheats_in_words(found: dict[str, Any]) -> list[str]:
     Parameters
     ----------
     found : dict
-        What :func:`cheats` returned.
+        The section of a document: ``document["comparison"]["attributes"][0]["cheats"]``.
 
     Returns
     -------

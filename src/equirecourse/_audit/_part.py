@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._audit._build import ask, is_right, is_unknown, outcomes
 from equirecourse._audit._contributions import shares_of_cost
-from equirecourse._audit._people import is_unknown, outcomes
 from equirecourse._validation import refuse_missing_groups, shown
 from equirecourse.actions import ActionSet
-from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import CostSummary
-from equirecourse.recourse import Recourse, View, find_recourse
+from equirecourse.recourse import Recourse, View
 
 __all__ = ["MOST_GROUPS", "PartSummary", "Question", "summarise"]
 
@@ -124,15 +122,16 @@ def summarise(question: Question, part: pd.DataFrame) -> PartSummary:
     n = len(table)
     labels = question.view.labels(table) if n else np.empty(0, dtype=object)
     rejected = np.asarray(labels != question.view.favorable)
-    right = _right(question, part, labels)
+    right = None
+    if question.target is not None:
+        whose = f"The column {question.target!r}"
+        right = is_right(labels, part[question.target].to_numpy(), question.view.model.classes_, whose)
     costs, shares = np.zeros(n), np.zeros((n, len(question.actions)))
     unknown = np.zeros(n, dtype=bool)
     found = None
     if rejected.any():
         asked = table.iloc[np.flatnonzero(rejected)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoRecourseWarning)  # they are counted, in numbers that everybody sees
-            found = find_recourse(question.view, asked, actions=question.actions, **question.settings)
+        found = ask(question.view, asked, question.actions, question.settings)
         costs[rejected], unknown[rejected] = found.costs, is_unknown(found)
         shares[np.flatnonzero(rejected)[found.has_action]] = _shares(question, asked, found)
     totals = {"shares": shares, **({} if right is None else {"right": right.astype(float)})}
@@ -160,20 +159,6 @@ def _shares(question: Question, asked: pd.DataFrame, found: Recourse) -> NDArray
     before = asked.iloc[np.flatnonzero(has)]
     after = found.counterfactuals[has].astype(before.dtypes.to_dict())
     return shares_of_cost(question.actions, found.norm, before, after)
-
-
-def _right(question: Question, part: pd.DataFrame, predicted: NDArray[Any]) -> NDArray[np.bool_] | None:
-    if question.target is None:
-        return None
-    labels = part[question.target].to_numpy()
-    known = question.view.model.classes_
-    unknown = sorted(set(map(str, pd.unique(part[question.target]))) - set(map(str, known)))
-    if unknown:
-        raise ValueError(
-            f"The column {question.target!r} has the label {shown(unknown[0])}, which the model does not know: it has "
-            f"{shown(list(known))}."
-        )
-    return np.asarray(predicted == labels, dtype=bool)
 
 
 def _groups(question: Question, part: pd.DataFrame) -> list[tuple[str, NDArray[np.intp], list[str]]]:

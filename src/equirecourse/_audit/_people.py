@@ -1,77 +1,189 @@
-"""The people of an audit: a row for each, and what those who were rejected can do."""
+"""The people of an audit in memory: what is known of their groups, a row for each, and what the rejected can do."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._audit._build import LEVELS, Members, is_unknown, outcomes
+from equirecourse._audit._contributions import shares_of_cost
+from equirecourse._audit._document import Change, Counts, Details, People, Way, Ways
 from equirecourse._flipsets import changes_of, flipsets_of
 from equirecourse.actions import ActionSet
-from equirecourse.exceptions import NoRecourseWarning
+from equirecourse.metrics import RecourseFrame
 from equirecourse.recourse import Recourse, View
 
-__all__ = [
-    "cheapest_changes",
-    "choose",
-    "is_unknown",
-    "notes_on_unknown",
-    "outcomes",
-    "people_table",
-    "warn_of_missing",
-    "ways_of",
-]
+__all__ = ["Judged", "choose", "notes_of", "people_table"]
 
+Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+_AT_ONCE = 50_000  # people whose changes are split by feature at a time
 
 
-def is_unknown(found: Recourse) -> NDArray[np.bool_]:
-    """For whom no cost was found, and nobody has proven that there is none."""
-    return np.asarray(np.isinf(found.costs) & (found.status == "unknown"))
+@dataclass(frozen=True)
+class Judged:
+    """People, what a model says to them, and what a yes costs those who were measured.
+
+    Attributes
+    ----------
+    view : View
+        The model.
+    table : DataFrame
+        Everybody.
+    actions : ActionSet
+        What they can change.
+    groups : DataFrame
+        Their groups as text, a column per attribute.
+    accepted : ndarray of bool
+        Who has a yes.
+    measured : ndarray of int
+        Whose recourse was looked for.
+    right : ndarray of bool or None
+        Whose label the model predicts; None if nobody said what the labels are.
+    found : Recourse
+        The answer for each of the measured.
+    """
+
+    view: View
+    table: pd.DataFrame
+    actions: ActionSet
+    groups: pd.DataFrame
+    accepted: Mask
+    measured: Index
+    right: Mask | None
+    found: Recourse
+
+    @cached_property
+    def costs(self) -> Array:
+        """Of everybody, NaN for those who were not measured."""
+        costs = np.full(len(self.table), np.nan)
+        costs[self.measured] = self.found.costs
+        return costs
+
+    @property
+    def costs_of_frames(self) -> dict[str, Any]:
+        """What a RecourseFrame asks for, groups aside."""
+        looked_for, unknown = np.zeros((2, len(self.table)), dtype=bool)
+        looked_for[self.measured], unknown[self.measured] = True, is_unknown(self.found)
+        costs = np.where(np.isnan(self.costs), 0.0, self.costs)
+        return {"costs": costs, "rejected": ~self.accepted, "measured": looked_for, "unknown": unknown}
+
+    @property
+    def counts(self) -> Counts:
+        """How many they are."""
+        rejected = int((~self.accepted).sum())
+        return Counts(
+            people=len(self.table), rejected=rejected, measured=len(self.measured), **outcomes(self.found)
+        )  # fmt: skip
+
+    @cached_property
+    def _shares(self) -> Array:
+        """What each feature adds to the cost of each person."""
+        shares = np.zeros((len(self.table), len(self.actions)))
+        after, acting = self.found.counterfactuals, np.flatnonzero(self.found.has_action)
+        for start in range(0, len(acting), _AT_ONCE):  # a million people's copies would be most of the memory
+            some = acting[start : start + _AT_ONCE]
+            before = self.table.iloc[self.measured[some]]
+            moved = after.iloc[some].astype(before.dtypes.to_dict())
+            shares[self.measured[some]] = shares_of_cost(self.actions, self.found.norm, before, moved)
+        return shares
+
+    def members(self, attribute: str, frame: RecourseFrame) -> Members:
+        """What is known of the groups of an attribute beside their costs."""
+        accuracy, curves, shares = [], [], []
+        finite = np.isfinite(self.costs)
+        for label in frame.by_group.index:
+            members = (self.groups[attribute] == label).to_numpy()
+            counted = finite & members
+            accuracy.append(float("nan") if self.right is None else float(self.right[members].mean()))
+            costs = np.sort(self.costs[counted])
+            curves.append(np.quantile(costs, LEVELS) if len(costs) else costs)
+            shares.append(self._shares[counted].sum(axis=0) / max(len(costs), 1))
+        return Members(accuracy, curves, np.array(shares))
+
+    def details(self, n_flipsets: int, k: int, seed: int, settings: dict[str, Any], *, inferred: bool) -> Details:
+        """A row for each person, and what those can do who were measured."""
+        ways = self._ways(n_flipsets, k, seed, settings)
+        notes, n_rejected, n_measured = list(self.found.notes), int((~self.accepted).sum()), len(self.measured)
+        if n_measured < n_rejected:
+            notes.append(f"{n_measured:,} of {n_rejected:,} rejected people were measured, drawn at random.")
+        notes += notes_of(int(is_unknown(self.found).sum()), "the data" if inferred else None)
+        if ways.sample:
+            notes.append(
+                f"Up to {k} ways to a yes were looked for {len(ways.sample)} people, drawn at random; for the "
+                "others the cheapest one is shown."
+            )
+        return Details(people=people_table(list(self.groups.columns), self._rows()), flipsets=ways, notes=notes)
+
+    def _rows(self) -> list[list[Any]]:
+        found, right = self.found, self.right
+        place = {int(person): i for i, person in enumerate(self.measured)}
+        labels, members = [str(label) for label in self.table.index], self.groups.to_numpy().tolist()
+        rows = []
+        for i in range(len(self.table)):
+            j = place.get(i)
+            status = "accepted" if self.accepted[i] else "not measured" if j is None else str(found.status[j])
+            cost = 0.0 if self.accepted[i] else float(self.costs[i])
+            exact = j is None or bool(found.exact[j])
+            rows.append([labels[i], members[i], status, cost, exact, None if right is None else bool(right[i])])
+        return rows
+
+    def _ways(self, n_flipsets: int, k: int, seed: int, settings: dict[str, Any]) -> Ways:
+        """Several ways for a sample, the cheapest one for the others."""
+        found, actions = self.found, self.actions
+        has = np.flatnonzero(found.has_action & found.rejected)
+        people = self.measured[has]
+        before = self.table.iloc[people]
+        after = found.counterfactuals.iloc[has].astype(before.dtypes.to_dict())
+        changes = changes_of(actions, found.norm, before, after)
+        sample = choose(people, self.groups[self.groups.columns[0]], n_flipsets if len(has) else 0, seed)
+        by_person = {
+            str(person): [
+                Way(cost=way.cost, score_before=some.score, score_after=way.score, exact=way.exact,
+                    changes=_plain_changes(way.changes))
+                for way in some
+            ]
+            for person, some in zip(
+                sample, flipsets_of(self.view, self.table.iloc[sample], actions, k, settings), strict=True
+            )
+        }  # fmt: skip
+        for i, person, some in zip(has, map(str, people), changes, strict=True):
+            if person not in by_person:
+                way = Way(cost=float(found.costs[i]), exact=bool(found.exact[i]), changes=_plain_changes(some))
+                by_person[person] = [way]
+        return Ways(sample=sample.tolist(), k=k, by_person=by_person)
 
 
-def outcomes(found: Recourse) -> dict[str, int]:
-    """How many rejected people have recourse, have none, and nobody knows: together they are all of them."""
-    with_recourse = found.rejected & np.isfinite(found.costs)
-    return {
-        "with_recourse": int(with_recourse.sum()),
-        "without_recourse": int((found.status == "infeasible").sum()),
-        "unknown": int(is_unknown(found).sum()),
-        "exact": int((found.exact & with_recourse).sum()),
-    }
-
-
-def people_table(attributes: list[str], rows: list[list[Any]]) -> dict[str, Any]:
-    """The table of people in a document; groups are a list within a row, so that no attribute's name is a column's."""
-    columns = ["person", "groups", "status", "cost", "exact", "right"]
-    return {"attributes": attributes, "columns": columns, "rows": rows}
-
-
-def notes_on_unknown(count: int) -> list[str]:
-    """Why recourse is unknown, if it is for anybody."""
-    if count == 0:
-        return []
-    return [f"The recourse of {count:,} people is unknown: time ran out, or a search found nothing."]
-
-
-def warn_of_missing(counts: Mapping[str, int]) -> None:
-    """Warn of rejected people who are in no mean."""
-    missing = [
-        (counts["without_recourse"], "have no recourse"),
-        (counts["unknown"], "have a recourse that is unknown"),
+def _plain_changes(changes: Any) -> list[Change]:
+    return [
+        Change(feature=one.feature, from_=one.before, to=one.after, cost=one.cost, sentence=one.sentence)
+        for one in changes
     ]
-    told = " and ".join(f"{count:,} {words}" for count, words in missing if count)
-    if told:
-        warnings.warn(
-            f"Of {counts['measured']:,} rejected people {told}; mean costs are over the other "
-            f"{counts['with_recourse']:,}, and the verdict says what that leaves open.",
-            NoRecourseWarning,
-            stacklevel=3,
+
+
+def people_table(attributes: list[str], rows: list[list[Any]]) -> People:
+    """The table of people in a document."""
+    columns = ["person", "groups", "status", "cost", "exact", "right"]
+    return People(attributes=attributes, columns=columns, rows=rows)
+
+
+def notes_of(n_unknown: int, inferred_from: str | None) -> list[str]:
+    """What a reader should know of any audit."""
+    notes = []
+    if n_unknown:
+        notes.append(f"The recourse of {n_unknown:,} people is unknown: time ran out, or a search found nothing.")
+    if inferred_from:
+        notes.append(
+            f"What people can change was inferred from {inferred_from}, which does not say what a person cannot change."
         )
+    return notes
 
 
 def choose(rejected: Index, groups: pd.Series, n: int, seed: int) -> Index:
@@ -79,35 +191,3 @@ def choose(rejected: Index, groups: pd.Series, n: int, seed: int) -> Index:
     order = np.random.default_rng(seed).permutation(rejected)
     turn = groups.iloc[order].groupby(groups.iloc[order].to_numpy()).cumcount().to_numpy()
     return np.sort(order[np.argsort(turn, kind="stable")[:n]])
-
-
-def cheapest_changes(actions: ActionSet, norm: str, before: pd.DataFrame, after: pd.DataFrame) -> list[list[Any]]:
-    """What the cheapest action of each person changes."""
-    return [[_change(change) for change in some] for some in changes_of(actions, norm, before, after)]
-
-
-def ways_of(view: View, people: pd.DataFrame, actions: ActionSet, k: int, settings: dict[str, Any]) -> list[list[Any]]:
-    """Several ways to a yes for each person."""
-    return [
-        [
-            {
-                "cost": way.cost,
-                "score_before": found.score,
-                "score_after": way.score,
-                "exact": way.exact,
-                "changes": [_change(change) for change in way.changes],
-            }
-            for way in found
-        ]
-        for found in flipsets_of(view, people, actions, k, settings)
-    ]
-
-
-def _change(change: Any) -> dict[str, Any]:
-    return {
-        "feature": change.feature,
-        "from": change.before,
-        "to": change.after,
-        "cost": change.cost,
-        "sentence": change.sentence,
-    }

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from equirecourse._audit._compare import compare
-from equirecourse._audit._document import from_plain, plain, write_json
+from equirecourse._audit._document import Details, FrontierRow, Summary, write_json
 from equirecourse._files import write_beside
 from equirecourse.metrics import RecourseFrame, State
 from equirecourse.recourse import Recourse
@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 # Keys of a group's section that hold no number.
 _WORDS = ("group", "name", "curve", "contributions")
+_N_BOOT = 1000  # resamples of a reduction
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,25 @@ class RecourseAudit:
 
     Attributes
     ----------
-    summary : dict
-        What the audit says of groups and features, in plain values: the document without its people.
+    sections : Summary
+        What the audit says of groups and features.
     frames : mapping of str to RecourseFrame
         The numbers behind each attribute.
     recourse : Recourse
         The answer for each person who was measured.
     """
 
-    summary: dict[str, Any]
+    sections: Summary = field(repr=False)
     frames: Mapping[str, RecourseFrame]
     recourse: Recourse
     _costs: Array = field(repr=False)
     _groups: pd.DataFrame = field(repr=False)
-    _details: Callable[[], dict[str, Any]] = field(repr=False)  # a row per person, and their ways to a yes
+    _details: Callable[[], Details] = field(repr=False)  # a row per person, and their ways to a yes
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What the audit says of groups and features, in plain values: the document without its people."""
+        return self.sections.to_dict()
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -56,16 +62,16 @@ class RecourseAudit:
         A row per person, and what each of them can do. For very many people that is put together when it is first
         asked for, which takes far longer than the audit.
         """
-        return {**self.summary, **self._details()}
+        return {**self.sections.to_dict(), **self._details().to_dict()}
 
     def __getstate__(self) -> dict[str, Any]:
         # What puts the rows together holds the model and all people; a copy has the rows.
-        return vars(self) | {"_details": partial(dict, self._details())}
+        return vars(self) | {"_details": partial(replace, self._details())}
 
     @property
     def verdicts(self) -> dict[str, str]:
         """One sentence per attribute."""
-        return {section["name"]: section["verdict"] for section in self.summary["attributes"]}
+        return {section.name: section.verdict for section in self.sections.attributes}
 
     @property
     def largest_gap(self) -> float:
@@ -74,27 +80,24 @@ class RecourseAudit:
         Infinite if the groups of an attribute differ in the share of the rejected who have no recourse at all: no cost
         makes up for that.
         """
-        gaps = [section for section in self.summary["attributes"] if section["state"] == State.GAP]
-        return max((float("inf") if section["gap_in_shares"] else section["gap"] for section in gaps), default=0.0)
+        gaps = [section for section in self.sections.attributes if section.state is State.GAP]
+        return max((float("inf") if section.gap_in_shares else section.gap for section in gaps), default=0.0)
 
     @property
     def cannot_tell(self) -> list[str]:
         """Attributes of which nobody can tell whether there is a gap, or how large it is at most."""
-        unknown = self.summary["counts"]["unknown"] > 0
-        return [
-            section["name"]
-            for section in self.summary["attributes"]
-            if unknown or section["state"] == State.CANNOT_TELL
-        ]
+        unknown = self.sections.counts.unknown > 0
+        return [section.name for section in self.sections.attributes if unknown or section.state is State.CANNOT_TELL]
 
     @property
     def by_group(self) -> pd.DataFrame:
         """A row per attribute and group: people, rejected, without_recourse, unknown, mean, quantiles, accuracy."""
-        rows = []
-        for section in self.summary["attributes"]:
-            for row in section["by_group"]:
-                numbers = {key: _as_number(value) for key, value in row.items() if key not in _WORDS}
-                rows.append({"attribute": section["name"], "group": row["name"], **numbers})
+        rows = [
+            {"attribute": section.name, "group": row.name}
+            | {key: value for key, value in vars(row).items() if key not in _WORDS}
+            for section in self.sections.attributes
+            for row in section.by_group
+        ]
         return pd.DataFrame(rows).set_index(["attribute", "group"])
 
     @property
@@ -136,11 +139,11 @@ class RecourseAudit:
         for other in (before, placebo):
             if other is not None and not self._groups.equals(other._groups):
                 raise ValueError("Audits are compared for the same people and attributes in the same order.")
-        section = compare(
-            before.document, self.document, (before._costs, self._costs), self._groups,
-            None if placebo is None else placebo.document, 1000, seed, islands,
+        comparison = compare(
+            before.sections, self.sections, (before._costs, self._costs), self._groups,
+            None if placebo is None else placebo.sections, _N_BOOT, seed, islands,
         )  # fmt: skip
-        return replace(self, summary={**self.summary, "comparison": plain(section)})
+        return replace(self, sections=replace(self.sections, comparison=comparison))
 
     def with_frontier(self, frontier: Any, chosen: int) -> RecourseAudit:
         """The same audit with the trade between accuracy and gap that its model was chosen from.
@@ -158,11 +161,11 @@ class RecourseAudit:
             With ``document["frontier"]``.
         """
         names = ("gap", "gap_low", "gap_high", "noise_floor", "relative_gap", "accuracy", "acceptance")
-        rows = [{name: row[name] for name in names} for _, row in frontier.table.iterrows()]
-        for place, row in enumerate(rows):
-            row["chosen"] = place == chosen
-            row["plain"] = place == 0
-        return replace(self, summary={**self.summary, "frontier": plain(rows)})
+        rows = [
+            FrontierRow(**{name: row[name] for name in names}, chosen=place == chosen, plain=place == 0)
+            for place, (_, row) in enumerate(frontier.table.iterrows())
+        ]
+        return replace(self, sections=replace(self.sections, frontier=rows))
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the document.
@@ -198,7 +201,3 @@ class RecourseAudit:
         )
         table = self._table().to_html(float_format=lambda value: f"{value:.3g}", border=0, escape=True)
         return f"<div class='equirecourse-audit'><ul>{items}</ul>{table}</div>"
-
-
-def _as_number(value: Any) -> Any:
-    return from_plain(value) if value is None or isinstance(value, str) else value

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from equirecourse._audit._attributes import corrected_p_values, extremes, judged
-from equirecourse._audit._document import SCHEMA_VERSION, plain
+from equirecourse._audit._build import LEVELS, Members, Options, summary_of
+from equirecourse._audit._document import Counts, Details, Ways
 from equirecourse._audit._part import PartSummary, Question, summarise
 from equirecourse._audit._partitions import as_pandas, chosen, open_partitions
-from equirecourse._audit._people import notes_on_unknown, people_table, warn_of_missing
+from equirecourse._audit._people import notes_of, people_table
 from equirecourse._audit._result import RecourseAudit
 from equirecourse._validation import check_jobs, check_number, shown
-from equirecourse.actions import ActionSet, check_actions, check_norm
-from equirecourse.metrics import RELATIVE_ERROR, SummaryFrame
+from equirecourse.actions import ActionSet, check_actions
+from equirecourse.metrics import RELATIVE_ERROR, CostSummary, SummaryFrame
 from equirecourse.recourse import open_model
 
 __all__ = ["StreamedAudit", "audit_partitions"]
 
-Array = NDArray[np.float64]
-
 _BACKGROUND = 10_000  # people among whom searches start
-_LEVELS = np.linspace(0.0, 1.0, 101)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,8 +35,6 @@ class StreamedAudit(RecourseAudit):
 
     Attributes
     ----------
-    summary : dict
-        Everything in plain values; the same as ``document``, see :func:`~equirecourse.audit_schema`.
     frames : mapping of str to SummaryFrame
         The numbers behind each attribute.
     sums : PartSummary
@@ -49,24 +44,22 @@ class StreamedAudit(RecourseAudit):
     recourse: Any = None
     _costs: Any = field(default=None, repr=False)
     _groups: Any = field(default=None, repr=False)
-    _details: Any = field(default=dict, repr=False)  # there is nothing to add to the summary
+    _details: Any = field(default=None, repr=False)
     sums: PartSummary | None = None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Everything in plain values: the document."""
+        return self.document
 
     @property
     def people(self) -> pd.DataFrame:
         """Not there: a streamed audit keeps sums, not people."""
         self._nobody("table of people")
 
-    def compared_with(
-        self,
-        before: RecourseAudit,
-        *,
-        placebo: RecourseAudit | None = None,
-        seed: int = 0,
-        islands: tuple[float, float] | None = None,
-    ) -> RecourseAudit:
+    def compared_with(self, before: RecourseAudit, **_: Any) -> RecourseAudit:
         """Not there: a comparison draws the same people under both models, and nobody is kept."""
-        del before, placebo, seed, islands
+        del before
         self._nobody("comparison of the same people")
 
     def _nobody(self, what: str) -> NoReturn:
@@ -165,12 +158,14 @@ def audit_partitions(
     >>> found.document["counts"]["people"] == len(people)
     True
     """
-    seed = int(check_number(random_state, name="random_state", low=0, integer=True))
+    options = Options(
+        norm=norm, method=method, unit=unit, favorable_label=favorable_label, confidence=confidence, n_boot=n_boot,
+        n_permutations=n_permutations, time_limit=time_limit, random_state=random_state, title=title,
+    )  # fmt: skip
     rows = int(check_number(batch_size, name="batch_size", low=1, integer=True))
     attributes = _names(sensitive_features, "sensitive_features")
     if target is not None and not isinstance(target, str):
         raise ValueError(f"target must be the name of a column, got {shown(target)}.")
-    check_norm(norm)
     check_jobs(n_jobs)
     if len(set(attributes)) < len(attributes):
         raise ValueError(f"sensitive_features names a column twice: {shown(attributes)}; name each once.")
@@ -183,47 +178,24 @@ def audit_partitions(
         actions = ActionSet.from_frame(first[seen], immutable=[name for name in seen if name in attributes])
     pool = check_actions(actions).table(first[seen].head(_BACKGROUND) if background is None else background)
     view = open_model(model, favorable_label, first)
-    settings = {"norm": norm, "method": method, "favorable_label": favorable_label, "time_limit": time_limit,
-                "background": pool, "random_state": seed}  # fmt: skip
-    question = Question(view, actions, seen, target, attributes, intersections, settings)
-    summary, n_parts = source.reduce(summarise, question, question.columns, n_jobs)
-    frames = {
-        name: SummaryFrame(
-            costs, name=name, confidence=confidence, n_boot=n_boot, n_permutations=n_permutations, random_state=seed
-        )
-        for name, costs in summary.attributes.items()
-    }
-    unit = unit or ("standard deviations" if inferred else "units of cost")
-    corrected = corrected_p_values(frames)
-    names = [feature.name for feature in actions]
-    counts = {**summary.counts, "measured": summary.counts["rejected"]}
-    document = {
-        "schema": "equirecourse-audit",
-        "version": SCHEMA_VERSION,
-        "title": title or "Recourse audit",
-        "model": {
-            "kind": type(view.final).__name__,
-            "favorable_label": plain(view.favorable),
-            "accuracy": None if target is None else counts["right"] / counts["people"],
-            "acceptance": 1 - counts["rejected"] / counts["people"],
-        },
-        "settings": {
-            "unit": unit, "norm": norm, "method": summary.method or method, "confidence": confidence, "n_boot": n_boot,
-            "n_permutations": n_permutations, "random_state": seed, "correction": "Holm",
-            "partitions": n_parts, "relative_error": RELATIVE_ERROR,
-        },
-        "counts": {name: count for name, count in counts.items() if name != "right"},
-        "actions": {"features": [_feature(feature) for feature in actions], "notes": list(actions.notes)},
-        "attributes": [
-            _section(name, frame, p, unit, names, target is not None)
-            for (name, frame), p in zip(frames.items(), corrected, strict=True)
-        ],
-        "people": people_table(list(summary.attributes), []),
-        "flipsets": {"sample": [], "k": 0, "by_person": {}},
-        "notes": _notes(summary, n_parts, inferred),
-    }  # fmt: skip
-    warn_of_missing(counts)
-    return StreamedAudit(plain(document), frames, sums=summary)
+    question = Question(view, actions, seen, target, attributes, intersections, options.recourse(pool))
+    sums, n_parts = source.reduce(summarise, question, question.columns, n_jobs)
+    frames = {name: SummaryFrame(costs, name=name, **options.frames) for name, costs in sums.attributes.items()}
+    counts = {**sums.counts, "measured": sums.counts["rejected"]}
+    right, people = counts.pop("right"), counts["people"]
+    summary = summary_of(
+        options, view, actions, inferred=inferred, frames=frames,
+        members={name: _members(costs, labelled=target is not None) for name, costs in sums.attributes.items()},
+        counts=Counts(**counts), accuracy=float("nan") if target is None else right / people,
+        acceptance=1 - counts["rejected"] / people, method=sums.method or method, partitions=n_parts,
+        relative_error=RELATIVE_ERROR,
+    )  # fmt: skip
+    nobody = Details(
+        people=people_table(list(frames), []),
+        flipsets=Ways(sample=[], k=0, by_person={}),
+        notes=_notes(sums, n_parts, inferred),
+    )
+    return StreamedAudit(summary, frames, _details=partial(replace, nobody), sums=sums)
 
 
 def _names(given: Any, name: str) -> list[str]:
@@ -250,38 +222,14 @@ def _features(
     return names
 
 
-def _section(
-    name: str, frame: SummaryFrame, corrected: tuple[float, float], unit: str, features: list[str], labelled: bool
-) -> dict[str, Any]:
-    """Everything about one attribute, as in the audit of people who fit into memory."""
-    summary = frame.summary
-    headline = judged(frame, corrected, unit)
-    section = frame.to_dict()
-    parts = summary.totals["shares"] / np.maximum(summary.averaged, 1)[:, None]
-    means = summary.means
-    far, near = (int(pick(means)) if not np.isnan(means).any() else 0 for pick in (np.argmax, np.argmin))
-    order = np.argsort(-np.abs(parts[far] - parts[near]), kind="stable")
-    for place, row in enumerate(section["by_group"]):
-        row["name"] = summary.labels[place]
-        row["accuracy"] = float(summary.totals["right"][place] / summary.people[place]) if labelled else None
-        cells = summary.groups[place]
-        row["curve"] = cells.quantiles(_LEVELS).tolist() if cells.n else []
-        row["contributions"] = {features[j]: float(parts[place, j]) for j in order}
-    return {
-        "name": name,
-        **section,
-        **headline,
-        **extremes(headline, summary.labels[far], summary.labels[near]),
-        "contributions": [
-            {"feature": features[j], "difference": float(parts[far, j] - parts[near, j])}
-            for j in order
-            if parts[:, j].any()
-        ],
-    }
-
-
-def _feature(feature: Any) -> dict[str, Any]:
-    return {name: getattr(feature, name) for name in ("name", "kind", "change", "low", "high", "step", "cost")}
+def _members(summary: CostSummary, *, labelled: bool) -> Members:
+    """What is known of the groups of an attribute beside their costs."""
+    right = summary.totals["right"] if labelled else np.full(len(summary.labels), np.nan)
+    return Members(
+        accuracy=(right / summary.people).tolist(),
+        curves=[cells.quantiles(LEVELS) if cells.n else np.empty(0) for cells in summary.groups],
+        shares=summary.totals["shares"] / np.maximum(summary.averaged, 1)[:, None],
+    )
 
 
 def _notes(summary: PartSummary, n_parts: int, inferred: bool) -> list[str]:
@@ -290,12 +238,7 @@ def _notes(summary: PartSummary, n_parts: int, inferred: bool) -> list[str]:
         else f"In {times:,} of the parts, first as follows: {words}"
         for words, times in summary.notes.values()
     ]  # fmt: skip
-    notes += notes_on_unknown(summary.counts["unknown"])
-    if inferred:
-        notes.append(
-            "What people can change was inferred from the first part of the data, which does not say what a person "
-            "cannot change."
-        )
+    notes += notes_of(summary.counts["unknown"], "the first part of the data" if inferred else None)
     notes.append(
         f"People came in {n_parts:,} parts and nobody was kept: counts and means are exact, quantiles within "
         f"{100 * RELATIVE_ERROR:g} %, resamples drawn from numbers of people of about the same cost."

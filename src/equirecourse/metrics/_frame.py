@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from equirecourse._plain import plain
 from equirecourse._validation import check_generator, check_number, shown
 from equirecourse.metrics import _text
 from equirecourse.metrics._distribution import distances
@@ -359,7 +360,7 @@ class RecourseFrame:
             Undefined values are None, infinite ones the string ``"inf"``; ``by_group`` and ``distances`` are
             lists of rows.
         """
-        return _text.plain(self, self._people)
+        return dict(plain(_text.values(self, self._people)))
 
     def __repr__(self) -> str:
         return _text.as_text(self)

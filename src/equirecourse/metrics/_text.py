@@ -1,4 +1,4 @@
-"""A RecourseFrame in words, as a table and as plain values."""
+"""A RecourseFrame in words, as a table and as a dictionary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from equirecourse.metrics._rejected import RejectedCosts
 if TYPE_CHECKING:
     from equirecourse.metrics._frame import RecourseFrame
 
-__all__ = ["as_html", "as_text", "means_in_words", "plain"]
+__all__ = ["as_html", "as_text", "means_in_words", "values"]
 
 _WHOLE = ("people", "rejected", "measured")  # columns of whole numbers
 _ROWS = 60  # groups that a printed table shows before it is cut in the middle
@@ -50,36 +50,35 @@ def as_html(frame: RecourseFrame) -> str:
     return f"<div class='equirecourse-frame'><p>{html.escape(frame.verdict)}</p>\n{table}</div>"
 
 
-def plain(frame: RecourseFrame, people: RejectedCosts) -> dict[str, Any]:
-    """Put everything a frame knows into plain Python values."""
+def values(frame: RecourseFrame, people: RejectedCosts) -> dict[str, Any]:
+    """Put everything a frame knows into one dictionary."""
     names = people.groups.names
     labels = [label if isinstance(label, tuple) and len(names) > 1 else (label,) for label in people.groups.labels]
     counts = {name: count for name, count in people.counts().items() if name in _WHOLE}
     judged = frame.judge()
     rows = frame.by_group.to_dict(orient="records")
     return {
-        "state": judged.state.value,
+        "state": judged.state,
         "verdict": judged.sentence,
-        "gap": _value(frame.gap),
-        "interval": [_value(end) for end in frame.interval],
-        "noise_floor": _value(frame.noise_floor),
-        "p_value": _value(frame.p_value),
-        "share_p_value": _value(frame.share_p_value),
-        "relative_gap": _value(frame.relative_gap),
+        "gap": frame.gap,
+        "interval": frame.interval,
+        "noise_floor": frame.noise_floor,
+        "p_value": frame.p_value,
+        "share_p_value": frame.share_p_value,
+        "relative_gap": frame.relative_gap,
         "detectable": frame.detectable,
         "confidence": frame.confidence,
         "n_boot": frame.n_boot,
         "n_permutations": frame.n_permutations,
-        "no_recourse_cost": _value(frame.no_recourse_cost),
+        "no_recourse_cost": frame.no_recourse_cost,
         "sensitive_features": list(names),
-        "overall": _row(frame.overall.astype(object).to_dict() | counts),
+        "overall": frame.overall.astype(object).to_dict() | counts,
         "by_group": [
-            {"group": {name: _value(part) for name, part in zip(names, label, strict=True)}} | _row(row)
-            for label, row in zip(labels, rows, strict=True)
+            {"group": dict(zip(names, label, strict=True)), **row} for label, row in zip(labels, rows, strict=True)
         ],
-        "difference": _row(frame.difference().to_dict()),
-        "ratio": _row(frame.ratio().to_dict()),
-        "distances": [_row(row) for row in frame.distances.to_dict(orient="records")],
+        "difference": frame.difference().to_dict(),
+        "ratio": frame.ratio().to_dict(),
+        "distances": frame.distances.to_dict(orient="records"),
     }
 
 
@@ -100,18 +99,3 @@ def _table(frame: RecourseFrame) -> pd.DataFrame:
 
 def _number(value: float) -> str:
     return f"{value:.3g}"
-
-
-def _row(row: dict[Any, Any]) -> dict[str, Any]:
-    return {str(column): _value(value) for column, value in row.items()}
-
-
-def _value(value: Any) -> Any:
-    """Make a plain Python value of a number or of a value that came with the data."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, tuple):
-        return [_value(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "inf"
-    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
