@@ -19,16 +19,17 @@ MAY_IMPORT = {
     "_numba": set(),
     "_plain": set(),
     "_validation": {"exceptions"},
+    "_partitions": {"_validation"},
     "solvers": {"exceptions", "_numba"},
     "actions": {"_files", *_BOTTOM},  # an action set is written like any other file
     "recourse": {"actions", "_numba", *_BOTTOM},
     "metrics": {"_plain", *_RECOURSE},
     "_flipsets": _RECOURSE,
-    "equalizers": {"solvers", "metrics", "_numba", *_RECOURSE},
+    "equalizers": {"_partitions", "solvers", "metrics", "_numba", *_RECOURSE},
     "_unfinished": set(),
     "_files": {"_unfinished"},
     "report": set(),  # draws plain documents, and knows nothing of what they are about
-    "_audit": {"report", "_plain", "metrics", "_flipsets", "equalizers", "_files", *_RECOURSE},
+    "_audit": {"report", "_plain", "_partitions", "metrics", "_flipsets", "equalizers", "_files", *_RECOURSE},
     "_equalize": {"_audit", "metrics", "equalizers", *_RECOURSE},
     "torch": {"equalizers", "_validation"},
     "datasets": {"actions", "_unfinished", *_BOTTOM},
@@ -46,6 +47,7 @@ MAY_IMPORT = {
         *_RECOURSE,
     },
     "cli": {
+        "_partitions",
         "report",
         "_unfinished",
         "_files",

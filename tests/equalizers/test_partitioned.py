@@ -67,7 +67,8 @@ def test_tables_by_the_names_of_their_columns_in_a_list_a_function_and_files(tmp
     pytest.importorskip("pyarrow.parquet")
     for k, part in enumerate(tables):
         part.to_parquet(tmp_path / f"part-{k}.parquet", index=False)
-    found.append(PartitionedEqualRecourse().fit_partitions(str(tmp_path), **names))
+    places = (str(tmp_path), str(tmp_path / "part-*.parquet"), sorted(tmp_path.iterdir()))
+    found += [PartitionedEqualRecourse().fit_partitions(place, **names) for place in places]
     for model in found:
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-8)
         assert model.feature_names_in_.tolist() == ["p", "q", "r", "s"]

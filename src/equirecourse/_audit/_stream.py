@@ -13,9 +13,9 @@ import pandas as pd
 from equirecourse._audit._build import LEVELS, Members, Options, summary_of
 from equirecourse._audit._document import Counts, Details, Ways
 from equirecourse._audit._part import PartSummary, Question, summarise
-from equirecourse._audit._partitions import as_pandas, chosen, open_partitions
 from equirecourse._audit._people import notes_of, people_table
 from equirecourse._audit._result import RecourseAudit
+from equirecourse._partitions import as_pandas, chosen, open_partitions
 from equirecourse._validation import check_jobs, check_number, shown
 from equirecourse.actions import ActionSet, check_actions
 from equirecourse.metrics import RELATIVE_ERROR, CostSummary, SummaryFrame

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from equirecourse._audit import StreamedAudit, audit_partitions
-from equirecourse._audit._partitions import open_partitions
+from equirecourse._partitions import open_partitions
 from equirecourse._validation import shown
 from equirecourse.actions import ActionSet
 from equirecourse.cli._data import read_actions

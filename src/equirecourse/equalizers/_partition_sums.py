@@ -6,17 +6,16 @@ Each function takes a partition. So partitions may be read one after the other, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from equirecourse._validation import as_frame, check_finite, check_groups
+from equirecourse._partitions import as_pandas, chosen
+from equirecourse._validation import check_finite, check_groups
 
 __all__ = [
     "Census",
@@ -26,7 +25,6 @@ __all__ = [
     "census",
     "curvature",
     "members",
-    "open_partitions",
     "products",
     "weighted_squares",
     "weighted_sum",
@@ -77,46 +75,21 @@ class Curvature:
         return Curvature(self.loss + other.loss, self.slope + other.slope, self.hessian + other.hessian)
 
 
-def open_partitions(partitions: Any) -> Callable[[], Iterator[Any]]:
-    """A function that goes through the partitions from the start, whatever they are given as."""
-    if isinstance(partitions, str | Path):
-        from pyarrow import dataset  # type: ignore[import-untyped]
-
-        partitions = dataset.dataset(partitions)
-    if hasattr(partitions, "to_batches") and hasattr(partitions, "get_fragments"):  # a dataset of pyarrow
-        return lambda: (batch.to_pandas() for batch in partitions.to_batches() if batch.num_rows)
-    if hasattr(partitions, "to_delayed"):  # a frame of Dask
-        parts = list(partitions.to_delayed())
-        return lambda: iter(parts)
-    if callable(partitions):
-        return lambda: iter(partitions())
-    if iter(partitions) is partitions:
-        raise ValueError(
-            "partitions is an iterator, which can be read once, and a fit reads it many times; pass a list, a folder "
-            "of Parquet files, a Dask DataFrame, or a function that opens it."
-        )
-    return lambda: iter(partitions)
-
-
 def _arrays(part: Any, columns: Columns) -> tuple[Any, NDArray[Any], Any]:
     """Features, labels and groups of a partition, loaded if it was only promised."""
-    if hasattr(part, "compute"):
-        part = part.compute()
     if columns.target is None:
+        part = part.compute() if hasattr(part, "compute") else part
         if not isinstance(part, tuple | list) or len(part) != 3:
             raise ValueError(
                 f"A partition must be (X, y, sensitive_features), got {type(part).__name__}; for tables, name the "
                 "columns with target= and sensitive_features=."
             )
         return part[0], np.asarray(part[1]), part[2]
-    table = part if isinstance(part, pd.DataFrame) else as_frame(part)
-    wanted = [columns.target, *columns.sensitive_features, *(columns.features or ())]
-    missing = [name for name in wanted if name not in table.columns]
-    if missing:
-        raise ValueError(f"A partition has no column {missing[0]!r}; it has {', '.join(map(str, table.columns))}.")
-    apart = {columns.target, *columns.sensitive_features}
-    features = columns.features or [name for name in table.columns if name not in apart]
-    return table[list(features)], table[columns.target].to_numpy(), table[list(columns.sensitive_features)]
+    table, groups = as_pandas(part), list(columns.sensitive_features)
+    apart = {columns.target, *groups}
+    features = list(columns.features or [name for name in table.columns if name not in apart])
+    chosen(table, [columns.target, *groups, *features])
+    return table[features], table[columns.target].to_numpy(), table[groups]
 
 
 def _numbers(X: Any) -> Array:

@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from equirecourse._partitions import open_partitions
 from equirecourse.equalizers._distribution import minimise_distance
-from equirecourse.equalizers._partition_sums import Columns, open_partitions
+from equirecourse.equalizers._partition_sums import Columns
 from equirecourse.equalizers._partitioned_fit import PartitionedProblem
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._rounds import Rounds
@@ -169,7 +170,7 @@ class PartitionedEqualRecourse(PlainState, ClassifierMixin, BaseEstimator):
         if target is not None and not own:
             raise ValueError("target names the column of the labels; name those of the groups in sensitive_features.")
         columns = Columns(target, own, None if features is None else tuple(features))
-        problem = PartitionedProblem(self, open_partitions(partitions), columns)
+        problem = PartitionedProblem(self, open_partitions(partitions, again=True), columns)
         with one_blas_thread():
             rounds = minimise_distance(self, problem, problem.plain(), problem.setting)
         self._store(problem, rounds)

@@ -14,6 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import linalg
 
+from equirecourse._partitions import Source
 from equirecourse._validation import Groups, check_labels, favorable_index
 from equirecourse.equalizers._linear_fit import FeatureFit
 from equirecourse.equalizers._losses import LinearLoss, logistic
@@ -45,16 +46,16 @@ class PartitionedFeatures:
 
     Parameters
     ----------
-    opened : callable
-        Goes through the partitions from the start.
+    source : Source
+        The partitions.
     columns : Columns
         Which of their columns are what.
     n_jobs : int or None
         Partitions at a time.
     """
 
-    def __init__(self, opened: Callable[[], Iterator[Any]], columns: Columns, n_jobs: int | None) -> None:
-        self.opened, self.columns, self.n_jobs, self.readings = opened, columns, n_jobs, 0
+    def __init__(self, source: Source, columns: Columns, n_jobs: int | None) -> None:
+        self.source, self.columns, self.n_jobs, self.readings = source, columns, n_jobs, 0
         self.sizes: list[int] = []  # of the partitions, once they have been counted
         self.n_features = 0
 
@@ -66,10 +67,10 @@ class PartitionedFeatures:
     def read(self, function: Callable[..., Any], *arguments: Any, each: Array | None = None) -> Iterator[Any]:
         """What a function says of each partition, in their order; ``each`` is cut up among their people."""
         self.readings += 1
-        parts: Iterable[tuple[Any, ...]] = ((part,) for part in self.opened())
+        parts: Iterable[tuple[Any, ...]] = ((part,) for part in self.source.parts())
         if each is not None:
             pieces = np.split(each, np.cumsum(self.sizes)[:-1])
-            parts = zip(self.opened(), pieces, strict=True)
+            parts = zip(self.source.parts(), pieces, strict=True)
         jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
         results: Iterator[Any] = jobs(
             delayed(function)(part, self.columns, *arguments, *piece) for part, *piece in parts
@@ -103,9 +104,9 @@ class PartitionedProblem:
 
     experience = None  # costs are distances
 
-    def __init__(self, model: PartitionedEqualRecourse, opened: Callable[[], Iterator[Any]], columns: Columns) -> None:
+    def __init__(self, model: PartitionedEqualRecourse, source: Source, columns: Columns) -> None:
         self.model = model
-        self.features = PartitionedFeatures(opened, columns, model.n_jobs)
+        self.features = PartitionedFeatures(source, columns, model.n_jobs)
         self.known = self._census()
         classes = check_labels(np.array(sorted(self.known.labels, key=lambda label: (str(type(label)), label))))
         sign = 1.0 if favorable_index(classes, model.favorable_label) == 1 else -1.0

@@ -1,4 +1,4 @@
-"""People who come in parts: Dask frames, folders of Parquet, any iterable of frames."""
+"""People who come in parts, to an audit or a fit: Dask frames, folders of Parquet, any iterable of frames."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import pandas as pd
 
 from equirecourse._validation import shown
 
-__all__ = ["DaskFrame", "Frames", "Parquet", "Source", "Summary", "open_partitions"]
+__all__ = ["DaskFrame", "Frames", "Parquet", "Source", "Summary", "as_pandas", "chosen", "open_partitions"]
 
+_ROWS = 100_000  # of Parquet that are held at once
 _AT_ONCE = 16  # summaries that one task puts together
 
 
@@ -37,11 +38,14 @@ class Source(Protocol):
     def first(self) -> pd.DataFrame:
         """The first partition that has people in it."""
 
+    def parts(self) -> Iterator[Any]:
+        """All partitions from the start; those of Dask are only promised."""
+
     def reduce(self, function: Reduce, setting: Any, columns: list[str], n_jobs: int | None) -> tuple[Any, int]:
         """Merge what a function makes of each partition, in their order; and say how many there were."""
 
 
-def open_partitions(partitions: Any, rows: int) -> Source:
+def open_partitions(partitions: Any, rows: int = _ROWS, *, again: bool = False) -> Source:
     """Recognise what people came in.
 
     Parameters
@@ -50,6 +54,8 @@ def open_partitions(partitions: Any, rows: int) -> Source:
         The people.
     rows : int
         How many of them to hold at once where that is free to choose.
+    again : bool
+        Whether they are read several times: an iterator is refused, and a function that opens one is taken.
 
     Returns
     -------
@@ -64,13 +70,21 @@ def open_partitions(partitions: Any, rows: int) -> Source:
         return Parquet(partitions, rows)
     if _is_frame(partitions):
         partitions = [partitions]
+    if again and callable(partitions):
+        return Frames(lambda: iter(partitions()))
     if isinstance(partitions, Iterable):
-        if isinstance(partitions, list | tuple) and all(isinstance(part, str | os.PathLike) for part in partitions):
+        listed = isinstance(partitions, list | tuple) and len(partitions) > 0
+        if listed and all(isinstance(part, str | os.PathLike) for part in partitions):
             absent = [str(part) for part in partitions if not Path(part).exists()]
             if absent:
                 raise ValueError(f"There is no file {absent[0]!r}.")
             return Parquet([str(part) for part in partitions], rows)
-        return Frames(iter(partitions))
+        if again and iter(partitions) is partitions:
+            raise ValueError(
+                "partitions is an iterator, which can be read once, and a fit reads it many times; pass a list, a "
+                "folder of Parquet files, a Dask DataFrame, or a function that opens it."
+            )
+        return Frames(lambda: iter(partitions))
     raise ValueError(
         f"partitions must be a Dask DataFrame, a folder or glob of Parquet files, or an iterable of frames, got "
         f"{shown(partitions)}."
@@ -90,6 +104,10 @@ class DaskFrame:
             if len(part):
                 return part
         raise ValueError("partitions has no people in it.")
+
+    def parts(self) -> Iterator[Any]:
+        """All partitions, promised."""
+        return iter(self.frame.to_delayed())
 
     def reduce(self, function: Reduce, setting: Any, columns: list[str], n_jobs: int | None) -> tuple[Any, int]:
         """Merge what a function makes of each partition; the scheduler decides how many at a time, not ``n_jobs``.
@@ -114,22 +132,24 @@ class DaskFrame:
 
 @dataclass
 class Frames:
-    """An iterator over frames, each of which is let go of when it has been reduced."""
+    """Frames of an iterator, each of which is let go of when it has been reduced."""
 
-    parts: Iterator[Any]
+    parts: Callable[[], Iterator[Any]]
 
     def first(self) -> pd.DataFrame:
         """The first frame that has people in it."""
-        for part in self.parts:
+        parts = self.parts()
+        for part in parts:
             table = as_pandas(part)
             if len(table):
-                self.parts = itertools.chain([table], self.parts)
+                whole = itertools.chain([table], parts)
+                self.parts = lambda: whole  # noqa: B023 - the loop ends here
                 return table
         raise ValueError("partitions has no people in it.")
 
     def reduce(self, function: Reduce, setting: Any, columns: list[str], n_jobs: int | None) -> tuple[Any, int]:
         """Merge what a function makes of each frame; joblib's backend runs it, a few frames ahead."""
-        tasks = ((_on_frame, (function, setting, part, columns)) for part in self.parts)
+        tasks = ((_on_frame, (function, setting, part, columns)) for part in self.parts())
         return _in_order(tasks, n_jobs)
 
 
@@ -154,11 +174,15 @@ class Parquet:
 
     def first(self) -> pd.DataFrame:
         """The first rows."""
+        for part in self.parts():
+            return part
+        raise ValueError(f"partitions has no people in it: {shown(self.files)}.")
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """All rows, some at a time."""
         schema = self._dataset().schema
         for fragment in self._fragments():
-            for part in _batches(fragment, schema, schema.names, self.rows):
-                return part
-        raise ValueError(f"partitions has no people in it: {shown(self.files)}.")
+            yield from _batches(fragment, schema, schema.names, self.rows)
 
     def reduce(self, function: Reduce, setting: Any, columns: list[str], n_jobs: int | None) -> tuple[Any, int]:
         """Merge what a function makes of each row group; joblib's backend runs it."""
@@ -227,7 +251,9 @@ def _in_order(tasks: Iterator[tuple[Callable[..., Any], tuple[Any, ...]]], n_job
 
 
 def as_pandas(part: Any) -> pd.DataFrame:
-    """A partition of any library as a pandas frame whose columns have text for names."""
+    """A partition of any library, or one that was only promised, as a pandas frame with text for column names."""
+    if hasattr(part, "compute"):
+        part = part.compute()
     if not isinstance(part, pd.DataFrame):
         if not _is_frame(part):
             raise ValueError(f"Each partition must be a frame with named columns, got {shown(type(part).__name__)}.")
@@ -239,7 +265,7 @@ def as_pandas(part: Any) -> pd.DataFrame:
 
 
 def chosen(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """The columns an audit reads."""
+    """Some columns of a partition."""
     missing = [name for name in columns if name not in table.columns]
     if missing:
         raise ValueError(f"A partition has no column {missing[0]!r}; it has {shown(list(table.columns))}.")
