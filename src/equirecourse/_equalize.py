@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 
 from equirecourse._audit import RecourseAudit, audit
+from equirecourse._audit._build import infer_actions
 from equirecourse._audit._cheats import least_shrunk, median_costs
 from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
 from equirecourse.actions import ActionSet, check_norm
@@ -184,9 +185,7 @@ def equalize(
     features = as_frame(sensitive_features)
     training, held_out = _split(y, groups.codes, test_size, seed)
     if actions is None:
-        names = set(map(str, features.columns))
-        immutable = [str(name) for name in getattr(X, "columns", []) if str(name) in names]
-        actions = ActionSet.from_frame(_safe_indexing(X, training), immutable=immutable)
+        actions = infer_actions(_safe_indexing(X, training), set(map(str, features.columns)))
     equalizer = _equalizer(estimator, actions, norm, favorable_label, seed)
     path = _path(equalizer, kappas)
     if budget is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from equirecourse._audit._build import Options, ask, is_right, summary_of
+from equirecourse._audit._build import Options, ask, infer_actions, is_right, summary_of
 from equirecourse._audit._people import Judged, choose
 from equirecourse._audit._result import RecourseAudit
 from equirecourse._validation import as_frame, check_groups, check_number, refuse_masked, refuse_missing_groups
@@ -117,9 +117,7 @@ def audit(
     groups = _attributes(sensitive_features, intersections)
     inferred = actions is None
     if actions is None:
-        names = set(groups.columns)
-        columns = [str(name) for name in getattr(X, "columns", [])]
-        actions = ActionSet.from_frame(X, immutable=[name for name in columns if name in names])
+        actions = infer_actions(X, set(groups.columns))
     table = check_actions(actions).table(X)
     _check_people(table, y, groups)
     accepted = view.accepts(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from equirecourse._audit._contributions import shares_of_cost
 from equirecourse._audit._document import (
     ActionFeature,
     Actions,
@@ -30,11 +31,23 @@ from equirecourse.metrics import RecourseFrame, State
 from equirecourse.metrics._text import values
 from equirecourse.recourse import Recourse, View, find_recourse
 
-__all__ = ["LEVELS", "Members", "Options", "ask", "is_right", "is_unknown", "outcomes", "summary_of"]
+__all__ = [
+    "LEVELS",
+    "Members",
+    "Options",
+    "ask",
+    "infer_actions",
+    "is_right",
+    "is_unknown",
+    "outcomes",
+    "shares_of",
+    "summary_of",
+]
 
 Array = NDArray[np.float64]
 
 LEVELS = np.linspace(0.0, 1.0, 101)  # of the curve of each group: percentiles of its costs
+_AT_ONCE = 50_000  # people whose changes are split by feature at a time
 
 
 @dataclass(frozen=True)
@@ -97,6 +110,24 @@ def ask(view: View, people: pd.DataFrame, actions: ActionSet, settings: Mapping[
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoRecourseWarning)
         return find_recourse(view, people, actions=actions, **more, **settings)
+
+
+def shares_of(actions: ActionSet, people: pd.DataFrame, found: Recourse) -> Array:
+    """What each feature adds to the cost of each person; 0 for those without an action."""
+    shares = np.zeros((len(people), len(actions)))
+    acting = np.flatnonzero(found.has_action)
+    for start in range(0, len(acting), _AT_ONCE):  # a million people's copies would be most of the memory
+        some = acting[start : start + _AT_ONCE]
+        before = people.iloc[some]
+        after = found.counterfactuals.iloc[some].astype(before.dtypes.to_dict())
+        shares[some] = shares_of_cost(actions, found.norm, before, after)
+    return shares
+
+
+def infer_actions(X: Any, attributes: Collection[str]) -> ActionSet:
+    """What people can change, inferred from a table; columns that are attributes themselves are left alone."""
+    columns = [str(name) for name in getattr(X, "columns", [])]
+    return ActionSet.from_frame(X, immutable=[name for name in columns if name in attributes])
 
 
 def is_right(predicted: Any, labels: NDArray[Any], known: Sequence[Any], whose: str) -> NDArray[np.bool_]:

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._audit._build import ask, is_right, is_unknown, outcomes
-from equirecourse._audit._contributions import shares_of_cost
+from equirecourse._audit._build import ask, is_right, is_unknown, outcomes, shares_of
 from equirecourse._validation import refuse_missing_groups, shown
 from equirecourse.actions import ActionSet
 from equirecourse.metrics import CostSummary
-from equirecourse.recourse import Recourse, View
+from equirecourse.recourse import View
 
 __all__ = ["MOST_GROUPS", "PartSummary", "Question", "summarise"]
 
@@ -133,7 +132,7 @@ def summarise(question: Question, part: pd.DataFrame) -> PartSummary:
         asked = table.iloc[np.flatnonzero(rejected)]
         found = ask(question.view, asked, question.actions, question.settings)
         costs[rejected], unknown[rejected] = found.costs, is_unknown(found)
-        shares[np.flatnonzero(rejected)[found.has_action]] = _shares(question, asked, found)
+        shares[rejected] = shares_of(question.actions, asked, found)
     totals = {"shares": shares, **({} if right is None else {"right": right.astype(float)})}
     return PartSummary(
         counts={
@@ -150,15 +149,6 @@ def summarise(question: Question, part: pd.DataFrame) -> PartSummary:
         # The same words with other numbers are the same note.
         notes={} if found is None else {re.sub(r"\d+", "#", note): (note, 1) for note in found.notes},
     )
-
-
-def _shares(question: Question, asked: pd.DataFrame, found: Recourse) -> NDArray[np.float64]:
-    has = found.has_action
-    if not has.any():
-        return np.zeros((0, len(question.actions)))
-    before = asked.iloc[np.flatnonzero(has)]
-    after = found.counterfactuals[has].astype(before.dtypes.to_dict())
-    return shares_of_cost(question.actions, found.norm, before, after)
 
 
 def _groups(question: Question, part: pd.DataFrame) -> list[tuple[str, NDArray[np.intp], list[str]]]:

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse._audit._build import LEVELS, Members, is_unknown, outcomes
-from equirecourse._audit._contributions import shares_of_cost
+from equirecourse._audit._build import LEVELS, Members, is_unknown, outcomes, shares_of
 from equirecourse._audit._document import Change, Counts, Details, People, Way, Ways
 from equirecourse._flipsets import changes_of, flipsets_of
 from equirecourse.actions import ActionSet
@@ -23,8 +22,6 @@ __all__ = ["Judged", "choose", "notes_of", "people_table"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-
-_AT_ONCE = 50_000  # people whose changes are split by feature at a time
 
 
 @dataclass(frozen=True)
@@ -87,12 +84,7 @@ class Judged:
     def _shares(self) -> Array:
         """What each feature adds to the cost of each person."""
         shares = np.zeros((len(self.table), len(self.actions)))
-        after, acting = self.found.counterfactuals, np.flatnonzero(self.found.has_action)
-        for start in range(0, len(acting), _AT_ONCE):  # a million people's copies would be most of the memory
-            some = acting[start : start + _AT_ONCE]
-            before = self.table.iloc[self.measured[some]]
-            moved = after.iloc[some].astype(before.dtypes.to_dict())
-            shares[self.measured[some]] = shares_of_cost(self.actions, self.found.norm, before, moved)
+        shares[self.measured] = shares_of(self.actions, self.table.iloc[self.measured], self.found)
         return shares
 
     def members(self, attribute: str, frame: RecourseFrame) -> Members:

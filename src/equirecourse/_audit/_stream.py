@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from equirecourse._audit._build import LEVELS, Members, Options, summary_of
+from equirecourse._audit._build import LEVELS, Members, Options, infer_actions, summary_of
 from equirecourse._audit._document import Counts, Details, Ways
 from equirecourse._audit._part import PartSummary, Question, summarise
 from equirecourse._audit._people import notes_of, people_table
@@ -175,7 +175,7 @@ def audit_partitions(
     chosen(first, [*attributes, *([target] if target else [])])
     inferred = actions is None
     if actions is None:
-        actions = ActionSet.from_frame(first[seen], immutable=[name for name in seen if name in attributes])
+        actions = infer_actions(first[seen], attributes)
     pool = check_actions(actions).table(first[seen].head(_BACKGROUND) if background is None else background)
     view = open_model(model, favorable_label, first)
     question = Question(view, actions, seen, target, attributes, intersections, options.recourse(pool))

@@ -13,40 +13,27 @@ from sklearn.model_selection import train_test_split
 from equirecourse._audit import RecourseAudit, audit
 from equirecourse._files import check_writable
 from equirecourse.cli import _options as options
-from equirecourse.cli._data import CsvFormat, People, load_people
+from equirecourse.cli._data import People, load_people
 from equirecourse.cli._models import learner, load_model
 from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
 from equirecourse.cli._stream import audit_folder, is_folder
 
-__all__ = ["audit_outputs", "audit_people", "command", "show", "split"]
+__all__ = ["audit_outputs", "command", "fitted_or_loaded", "show"]
 
 
+@options.takes_groups
 def command(
-    data: options.DataOption = None,
-    target: options.TargetOption = None,
-    group: options.GroupOption = None,
-    dataset: options.DatasetOption = None,
-    favorable: options.FavorableOption = None,
+    people: options.PeopleOptions,
     model: options.ModelOption = None,
     trust: options.TrustOption = False,
-    actions: options.ActionsOption = None,
-    immutable: options.ImmutableOption = None,
-    ignore: options.IgnoreOption = None,
-    missing: options.MissingOption = options.Missing.impute,
-    sep: options.SepOption = ",",
-    encoding: options.EncodingOption = "utf-8",
-    na_values: options.NaValuesOption = None,
     test_size: options.TestSizeOption = 0.3,
     max_people: Annotated[
-        int | None,
-        typer.Option("--max-people", min=1, help="Most rejected people to measure. [default: all]", show_default=False),
+        int | None, options.optional("--max-people", "Most rejected people to measure. [default: all]", min=1)
     ] = None,
     fail_above: Annotated[
         float | None,
-        typer.Option(
-            "--fail-above", min=0.0, help="Exit with 1 if a gap is larger, 3 if nobody can tell.", show_default=False
-        ),
+        options.optional("--fail-above", "Exit with 1 if a gap is larger, 3 if nobody can tell.", min=0.0),
     ] = None,
     html: options.HtmlOption = None,
     json: options.JsonOption = None,
@@ -61,42 +48,59 @@ def command(
     of Parquet files is read a part at a time, and needs a model. Exit codes: 0 done, 1 a gap above --fail-above, 2 bad
     usage or data, 3 nobody can tell whether there is a gap above --fail-above.
     """
-    check_writable(html, json, inputs=(data, model, actions))
-    if data is not None and is_folder(data):
-        if model is None:
-            raise ValueError(
-                f"--data {str(data)!r} is read a part at a time, so nothing is fitted to it; give --model."
-            )
-        if max_people is not None:
-            raise ValueError("--max-people draws from people in memory; --data with a folder measures everybody.")
-        say(f"The model {model.name}, judged on the people in {data}, a part at a time.")
-        found: RecourseAudit = audit_folder(
-            load_model(model, trust), data, target=target, group=group, favorable=favorable, actions=actions,
-            immutable=immutable, ignore=ignore, seed=seed, jobs=jobs,
-        )  # fmt: skip
-        _tell((), found, html, json, fail_above)
-        return
-    csv = CsvFormat(sep, encoding, tuple(na_values or ()))
-    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
-    if model is None:
-        training, judged = split(people, test_size, seed)
-        fitted = learner("logistic", people.X).fit(training.X, training.y)
-        say(f"A logistic regression, fitted to {len(training.y):,} people and judged on {len(judged.y):,} others.")
+    check_writable(html, json, inputs=(people.data, model, people.actions))
+    notes: Sequence[str] = ()
+    if is_folder(people.data):
+        found = _of_folder(people, model, trust, max_people, seed, jobs)
     else:
-        fitted, judged = load_model(model, trust), people
-        say(f"The model {model.name}, judged on {len(judged.y):,} people.")
-    found = audit_people(
-        fitted, judged, max_people=max_people, seed=seed, jobs=jobs, title=f"Recourse audit: {people.name}"
-    )
-    _tell(people.notes, found, html, json, fail_above)
-
-
-def _tell(
-    notes: Sequence[str], found: RecourseAudit, html: Path | None, json: Path | None, fail_above: float | None
-) -> None:
-    """Print and write what was found."""
+        given = load_people(people)
+        notes = given.notes
+        fitted, judged = fitted_or_loaded(given, model, trust, test_size, seed)
+        if model is None:
+            n = len(given.y) - len(judged.y)
+            say(f"A logistic regression, fitted to {n:,} people and judged on {len(judged.y):,} others.")
+        else:
+            say(f"The model {model.name}, judged on {len(judged.y):,} people.")
+        found = audit(
+            fitted, judged.X, judged.y, sensitive_features=judged.groups, actions=judged.actions, unit=judged.unit,
+            favorable_label=judged.favorable, max_people=max_people, time_limit=10.0, n_jobs=jobs, random_state=seed,
+            progress=True, title=f"Recourse audit: {given.name}",
+        )  # fmt: skip
     show(notes, found)
     write_outputs(*audit_outputs(found, html, json))
+    _exit_above(found, fail_above)
+
+
+def _of_folder(
+    people: options.PeopleOptions, model: Path | None, trust: bool, max_people: int | None, seed: int, jobs: int | None
+) -> RecourseAudit:
+    """The audit of people who are read a part at a time."""
+    if model is None:
+        raise ValueError(
+            f"--data {str(people.data)!r} is read a part at a time, so nothing is fitted to it; give --model."
+        )
+    if max_people is not None:
+        raise ValueError("--max-people draws from people in memory; --data with a folder measures everybody.")
+    say(f"The model {model.name}, judged on the people in {people.data}, a part at a time.")
+    return audit_folder(load_model(model, trust), people, seed=seed, jobs=jobs)
+
+
+def fitted_or_loaded(
+    people: People, model: Path | None, trust: bool, test_size: float, seed: int
+) -> tuple[Any, People]:
+    """A model and people to judge: the given one and everybody, or one that is fitted here and people held out."""
+    if model is not None:
+        return load_model(model, trust), people
+    strata = people.y if np.unique(people.y, return_counts=True)[1].min() > 1 else None
+    training, judged = train_test_split(
+        np.arange(len(people.y)), test_size=test_size, random_state=seed, stratify=strata
+    )
+    seen = people.take(np.sort(training))
+    return learner("logistic", people.X).fit(seen.X, seen.y), people.take(np.sort(judged))
+
+
+def _exit_above(found: RecourseAudit, fail_above: float | None) -> None:
+    """End with the exit code of --fail-above."""
     if fail_above is None:
         return
     if found.largest_gap > fail_above:
@@ -107,27 +111,6 @@ def _tell(
     if found.cannot_tell:
         say(f"Nobody can tell whether the gap of {', '.join(found.cannot_tell)} is above {fail_above:g}.")
         raise typer.Exit(3)
-
-
-def split(people: People, test_size: float, seed: int) -> tuple[People, People]:
-    """People to fit to, and people to judge."""
-    strata = people.y if np.unique(people.y, return_counts=True)[1].min() > 1 else None
-    training, judged = train_test_split(
-        np.arange(len(people.y)), test_size=test_size, random_state=seed, stratify=strata
-    )
-    return people.take(np.sort(training)), people.take(np.sort(judged))
-
-
-def audit_people(
-    model: Any, people: People, *, max_people: int | None, seed: int, jobs: int | None, title: str, n_flipsets: int = 12
-) -> RecourseAudit:
-    """Audit a model, with a progress bar if somebody is looking."""
-    return audit(
-        model, people.X, people.y, sensitive_features=people.groups, actions=people.actions,
-        unit=people.unit, favorable_label=people.favorable,
-        max_people=max_people, time_limit=10.0, n_jobs=jobs, random_state=seed, progress=True, title=title,
-        n_flipsets=n_flipsets,
-    )  # fmt: skip
 
 
 def show(notes: Sequence[str], found: RecourseAudit) -> None:

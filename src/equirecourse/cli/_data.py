@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from equirecourse._validation import shown
 from equirecourse.actions import ActionSet
 from equirecourse.actions._words import closest
+from equirecourse.cli._options import PeopleOptions
 from equirecourse.datasets import fetch_givemecredit, fetch_propublica, load_credit, load_german
 
-__all__ = ["LOADERS", "CsvFormat", "People", "load_people", "read_actions"]
+__all__ = ["LOADERS", "CsvFormat", "People", "frozen", "load_people", "read_actions", "refuse_twice"]
+
+_MANY_LABELS = 20  # of a column of text, beyond which it may be one of names
 
 LOADERS: dict[str, tuple[Callable[..., Any], list[str]]] = {
     "credit": (load_credit, ["sex"]),
@@ -72,39 +75,37 @@ class People:
         return replace(self, X=self.X.iloc[rows], y=self.y[rows], groups=self.groups.iloc[rows])
 
 
-def load_people(
-    data: Path | None,
-    dataset: str | None,
-    target: str | None,
-    group: list[str] | None,
-    favorable: str | None,
-    actions: Path | None,
-    immutable: list[str] | None,
-    ignore: list[str] | None,
-    missing: str,
-    csv: CsvFormat | None = None,
-) -> People:
+def load_people(options: PeopleOptions) -> People:
     """Read people as the options say; one sentence if they contradict each other or the file."""
-    twice = [name for place, name in enumerate(group or []) if name in (group or [])[:place]]
-    if twice:
-        raise ValueError(f"--group {twice[0]!r} is given twice; once is enough.")
-    if data is not None and dataset is not None:
+    group, ignore = options.group or [], options.ignore or []
+    refuse_twice(group)
+    if options.data is not None and options.dataset is not None:
         raise ValueError("--data and --dataset are two sources of people; give one of them.")
-    if data is None:
-        people = _known(dataset or "credit", target, group, favorable)
+    if options.data is None:
+        people = _known(options.dataset or "credit", options.target, group, options.favorable)
     else:
-        people = _file(data, target, group, favorable, csv or CsvFormat())
-    unknown = [name for name in ignore or [] if name not in people.X.columns]
+        csv = CsvFormat(options.sep, options.encoding, tuple(options.na_values or ()))
+        people = _file(options.data, options.target, group, options.favorable, csv)
+    unknown = [name for name in ignore if name not in people.X.columns]
     if unknown:
         raise ValueError(f"--ignore {unknown[0]!r} is not a feature; {_nearest(unknown[0], people.X)}")
     if ignore:
         X = people.X.drop(columns=ignore)
         kept = people.actions if people.inferred else people.actions.only(X.columns)
         people = replace(people, X=X, actions=kept)
-    return _finished(people, actions, immutable or [], missing)
+    people = _without_gaps(_with_numbers_and_categories(people), options.missing)
+    _refuse_too_few(people)
+    return _with_actions(people, options.actions, options.immutable or [])
 
 
-def _known(name: str, target: str | None, group: list[str] | None, favorable: str | None) -> People:
+def refuse_twice(group: Sequence[str]) -> None:
+    """Refuse a group that is named twice."""
+    twice = [name for place, name in enumerate(group) if name in group[:place]]
+    if twice:
+        raise ValueError(f"--group {twice[0]!r} is given twice; once is enough.")
+
+
+def _known(name: str, target: str | None, group: list[str], favorable: str | None) -> People:
     if name not in LOADERS:
         raise ValueError(f"There is no data set {name!r}; there are {', '.join(LOADERS)}.")
     if target is not None or favorable is not None:
@@ -122,7 +123,7 @@ def _known(name: str, target: str | None, group: list[str] | None, favorable: st
     )
 
 
-def _file(path: Path, target: str | None, group: list[str] | None, favorable: str | None, csv: CsvFormat) -> People:
+def _file(path: Path, target: str | None, group: list[str], favorable: str | None, csv: CsvFormat) -> People:
     if target is None or not group:
         raise ValueError("--data needs --target COLUMN and at least one --group COLUMN.")
     table = _read(path, csv)
@@ -217,13 +218,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _finished(people: People, actions: Path | None, immutable: list[str], missing: str) -> People:
-    X, notes = people.X, list(people.notes)
+def _with_numbers_and_categories(people: People) -> People:
+    """The same people, text as categories and truth as numbers; a note for each column that is like a name."""
+    X, notes = people.X, []
     for name in X.columns:
         if X[name].dtype == object or pd.api.types.is_string_dtype(X[name].dtype):
             X = X.assign(**{name: X[name].astype("category")})
             different = len(X[name].cat.categories)
-            if different > max(20, len(X) // 2):
+            if different > max(_MANY_LABELS, len(X) // 2):
                 notes.append(
                     f"{name!r} has {different:,} different values in {len(X):,} rows, like a name; leave it out with "
                     f"--ignore {name}."
@@ -232,20 +234,30 @@ def _finished(people: People, actions: Path | None, immutable: list[str], missin
             X = X.assign(**{name: X[name].astype(int)})
         elif not (pd.api.types.is_numeric_dtype(X[name].dtype) or isinstance(X[name].dtype, pd.CategoricalDtype)):
             raise ValueError(f"The column {name!r} holds {X[name].dtype}; make numbers or text of it, or leave it out.")
-    gaps = X.isna().any(axis=1).to_numpy()
-    y, groups = people.y, people.groups
-    if gaps.any() and missing == "drop":
-        notes.append(f"{int(gaps.sum()):,} of {len(X):,} people with missing values were dropped (--missing drop).")
-        X, y, groups = X[~gaps], y[~gaps], groups[~gaps]
-    elif gaps.any():
-        notes.append(
-            f"{int(gaps.sum()):,} of {len(X):,} people have missing values, which the model fills in "
-            "(--missing impute); a missing number is never changed."
-        )
-    if len(np.unique(y)) < 2:
+    return replace(people, X=X, notes=(*people.notes, *notes))
+
+
+def _without_gaps(people: People, missing: str) -> People:
+    """The people whom --missing keeps, and a note of the others."""
+    gaps = people.X.isna().any(axis=1).to_numpy()
+    if not gaps.any():
+        return people
+    count = f"{int(gaps.sum()):,} of {len(gaps):,} people"
+    if missing == "drop":
+        note = f"{count} with missing values were dropped (--missing drop)."
+        return replace(people.take(~gaps), notes=(*people.notes, note))
+    note = (
+        f"{count} have missing values, which the model fills in (--missing impute); a missing number is never changed."
+    )
+    return replace(people, notes=(*people.notes, note))
+
+
+def _refuse_too_few(people: People) -> None:
+    """Refuse people of whom nobody can be compared, or no model be fitted."""
+    if len(np.unique(people.y)) < 2:
         raise ValueError("The target has one value only among the people that are left; a model needs both.")
-    for name in groups.columns:
-        sizes = groups[name].value_counts()
+    for name in people.groups.columns:
+        sizes = people.groups[name].value_counts()
         if len(sizes) < 2:
             raise ValueError(
                 f"The group {name!r} has one value only, {shown(str(sizes.index[0]))}; there is nobody to compare."
@@ -255,20 +267,25 @@ def _finished(people: People, actions: Path | None, immutable: list[str], missin
                 f"The group {name!r} has a single member with the value {shown(str(sizes.index[-1]))}; leave that "
                 "person out, or put the value together with another."
             )
-    chosen = people.actions
-    inferred = people.inferred
-    unit = people.unit
+
+
+def _with_actions(people: People, actions: Path | None, immutable: list[str]) -> People:
+    """The same people with what they can change: read, inferred, or that of the data set."""
     if actions is not None:
-        chosen, inferred, unit = read_actions(actions), False, "units of cost"
-    elif inferred:
-        unknown = [name for name in immutable if name not in X.columns]
+        return replace(people, actions=read_actions(actions), inferred=False, unit="units of cost")
+    if people.inferred:
+        unknown = [name for name in immutable if name not in people.X.columns]
         if unknown:
-            raise ValueError(f"--immutable {unknown[0]!r} is not a column; {_nearest(unknown[0], X)}")
-        chosen = ActionSet.from_frame(X, immutable=immutable)
-    else:
-        for name in immutable:
-            chosen = chosen.replace(name, change="no")
-    return People(X, y, groups, chosen, inferred, people.favorable, people.name, tuple(notes), unit)
+            raise ValueError(f"--immutable {unknown[0]!r} is not a column; {_nearest(unknown[0], people.X)}")
+        return replace(people, actions=ActionSet.from_frame(people.X, immutable=immutable))
+    return replace(people, actions=frozen(people.actions, immutable))
+
+
+def frozen(actions: ActionSet, immutable: Sequence[str]) -> ActionSet:
+    """The same actions, with columns that nobody can change."""
+    for name in immutable:
+        actions = actions.replace(name, change="no")
+    return actions
 
 
 def read_actions(path: Path) -> ActionSet:

@@ -16,7 +16,7 @@ from equirecourse._equalize import equalize
 from equirecourse._files import check_writable
 from equirecourse.cli import _options as options
 from equirecourse.cli._audit import audit_outputs
-from equirecourse.cli._data import CsvFormat, load_people
+from equirecourse.cli._data import load_people
 from equirecourse.cli._models import learner, save_model
 from equirecourse.cli._outputs import Output, write_outputs
 from equirecourse.cli._show import say, table
@@ -33,19 +33,9 @@ class Learner(StrEnum):
     svm = "svm"
 
 
+@options.takes_groups
 def command(
-    data: options.DataOption = None,
-    target: options.TargetOption = None,
-    group: options.GroupOption = None,
-    dataset: options.DatasetOption = None,
-    favorable: options.FavorableOption = None,
-    actions: options.ActionsOption = None,
-    immutable: options.ImmutableOption = None,
-    ignore: options.IgnoreOption = None,
-    missing: options.MissingOption = options.Missing.impute,
-    sep: options.SepOption = ",",
-    encoding: options.EncodingOption = "utf-8",
-    na_values: options.NaValuesOption = None,
+    people: options.PeopleOptions,
     test_size: options.TestSizeOption = 0.3,
     kind: Annotated[
         Learner, typer.Option("--learner", help="What is fitted: a logistic regression, boosted trees, a linear SVM.")
@@ -55,17 +45,14 @@ def command(
     ] = False,
     budget: Annotated[
         float | None,
-        typer.Option(
+        options.optional(
             "--budget",
+            "Accuracy that equality may cost; by default 0.01, one point, or half of it for boosted trees.",
             min=0.0,
             max=1.0,
-            help="Accuracy that equality may cost; by default 0.01, one point, or half of it for boosted trees.",
-            show_default=False,
         ),
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", help="Save the chosen model here, with skops.", show_default=False)
-    ] = None,
+    save: Annotated[Path | None, options.optional("--save", "Save the chosen model here, with skops.")] = None,
     html: options.HtmlOption = None,
     json: options.JsonOption = None,
     seed: options.SeedOption = 0,
@@ -79,25 +66,24 @@ def command(
     three are judged on the same held-out people, by what people can change. How much equality to ask for is chosen on
     the training people; if nothing within the budget helps, the plain model is kept.
     """
-    check_writable(html, json, save, inputs=(data, actions))
+    check_writable(html, json, save, inputs=(people.data, people.actions))
     if paper and kind is Learner.boosting:
         raise ValueError("--paper is for linear models; use --learner logistic or svm.")
-    csv = CsvFormat(sep, encoding, tuple(na_values or ()))
-    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
-    for note in people.notes:
+    given = load_people(people)
+    for note in given.notes:
         say(note)
-    names = list(map(str, people.groups.columns))
+    names = list(map(str, given.groups.columns))
     if len(names) > 1:
         say(f"The model balances the combinations of {', '.join(names)}.")
-    model: Any = learner(kind.value, people.X)
+    model: Any = learner(kind.value, given.X)
     if paper:
         model = EqualRecourseLinear(model, objective="paper")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # printed below, in the table's words
         found = equalize(
-            model, people.X, people.y, sensitive_features=people.groups, actions=people.actions, unit=people.unit,
-            favorable_label=people.favorable, budget=budget, test_size=test_size, n_jobs=jobs, random_state=seed,
-            say=say, time_limit=10.0, title=f"Equal recourse: {people.name}, {names[0]}",
+            model, given.X, given.y, sensitive_features=given.groups, actions=given.actions, unit=given.unit,
+            favorable_label=given.favorable, budget=budget, test_size=test_size, n_jobs=jobs, random_state=seed,
+            say=say, time_limit=10.0, title=f"Equal recourse: {given.name}, {names[0]}",
         )  # fmt: skip
     say(f"Fitted to {len(found.training):,} people, judged on {len(found.held_out):,} others.")
     say()
@@ -118,35 +104,53 @@ def without_actions(model: Any) -> Any:
 
 
 def _show(found: RecourseAudit, changed: bool) -> None:
+    """The comparison, attribute by attribute."""
     comparison = found.document["comparison"]
     for row in comparison["attributes"]:
-        sides = [side for side in ("before", "placebo", "after") if side in row]
-        lines: list[list[str]] = []
-
-        def line(label: str, values: list[Any], form: str, lines: list[list[str]] = lines) -> None:
-            lines.append([label, *("undefined" if value is None else format(value, form) for value in values)])
-
-        line("gap", [row[side]["gap"] for side in sides], ".3f")
-        lines.append(["95 % interval", *(_interval(row[side]["interval"]) for side in sides)])
-        line("noise floor", [row[side]["noise_floor"] for side in sides], ".3f")
-        line("gap ÷ mean cost", [row[side]["relative_gap"] for side in sides], ".3f")
-        for group in row["before"]["rejected"]:
-            line(f"rejected, {group}", [row[side]["rejected"][group] for side in sides], ",d")
-        line("accuracy", [comparison["models"][side]["accuracy"] for side in sides], ".3f")
-        line("acceptance", [comparison["models"][side]["acceptance"] for side in sides], ".3f")
-        table([row["name"], *sides], lines)
-        low, high = row["reduction_interval"]
-        if changed and row["reduction"] is not None and low is not None:
-            fact = "The gap fell by" if low > 0.0 else "It is not beyond doubt that the gap fell: reduction of"
-            say(f"{fact} {row['reduction']:.3f} (95 % interval {low:.3f} to {high:.3f}).")
-        say(f"after: {row['after']['verdict']}")
-        if changed:
-            say("Could it be good for a bad reason?")
-            for words in cheats_in_words(row["cheats"]):
-                say(f"  {words}")
-            for sentence in row["cheats"]["warnings"]:
-                say(f"  WARNING: {sentence}")
+        _show_sides(row, comparison["models"])
+        _show_reduction(row, changed)
         say()
+
+
+def _show_sides(row: dict[str, Any], models: dict[str, Any]) -> None:
+    """A table with a column for each model."""
+    sides = [side for side in ("before", "placebo", "after") if side in row]
+
+    def line(label: str, form: str, values: list[Any]) -> list[str]:
+        return [label, *("undefined" if one is None else format(one, form) for one in values)]
+
+    def of(key: str) -> list[Any]:
+        return [row[side][key] for side in sides]
+
+    table(
+        [row["name"], *sides],
+        [
+            line("gap", ".3f", of("gap")),
+            ["95 % interval", *(_interval(interval) for interval in of("interval"))],
+            line("noise floor", ".3f", of("noise_floor")),
+            line("gap ÷ mean cost", ".3f", of("relative_gap")),
+            *(
+                line(f"rejected, {group}", ",d", [rejected[group] for rejected in of("rejected")])
+                for group in row["before"]["rejected"]
+            ),
+            *(line(name, ".3f", [models[side][name] for side in sides]) for name in ("accuracy", "acceptance")),
+        ],
+    )
+
+
+def _show_reduction(row: dict[str, Any], changed: bool) -> None:
+    """By how much the gap fell, and what each cheat would look like."""
+    low, high = row["reduction_interval"]
+    if changed and row["reduction"] is not None and low is not None:
+        fact = "The gap fell by" if low > 0.0 else "It is not beyond doubt that the gap fell: reduction of"
+        say(f"{fact} {row['reduction']:.3f} (95 % interval {low:.3f} to {high:.3f}).")
+    say(f"after: {row['after']['verdict']}")
+    if changed:
+        say("Could it be good for a bad reason?")
+        for words in cheats_in_words(row["cheats"]):
+            say(f"  {words}")
+        for sentence in row["cheats"]["warnings"]:
+            say(f"  WARNING: {sentence}")
 
 
 def _interval(interval: list[Any]) -> str:

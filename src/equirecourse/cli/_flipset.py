@@ -10,30 +10,19 @@ import typer
 from equirecourse._files import check_writable, write_beside
 from equirecourse._flipsets import flipsets
 from equirecourse.cli import _options as options
-from equirecourse.cli._audit import split
-from equirecourse.cli._data import CsvFormat, load_people
-from equirecourse.cli._models import learner, load_model
+from equirecourse.cli._audit import fitted_or_loaded
+from equirecourse.cli._data import load_people
 from equirecourse.cli._show import say, table
 
 __all__ = ["command"]
 
 
+@options.takes_groups
 def command(
     person: Annotated[str, typer.Option("--person", help="The person: a row of the data, counted from 0.")],
-    data: options.DataOption = None,
-    target: options.TargetOption = None,
-    group: options.GroupOption = None,
-    dataset: options.DatasetOption = None,
-    favorable: options.FavorableOption = None,
+    people: options.PeopleOptions,
     model: options.ModelOption = None,
     trust: options.TrustOption = False,
-    actions: options.ActionsOption = None,
-    immutable: options.ImmutableOption = None,
-    ignore: options.IgnoreOption = None,
-    missing: options.MissingOption = options.Missing.impute,
-    sep: options.SepOption = ",",
-    encoding: options.EncodingOption = "utf-8",
-    na_values: options.NaValuesOption = None,
     test_size: options.TestSizeOption = 0.3,
     ways: Annotated[int, typer.Option("--ways", min=1, help="How many ways to a yes, at most.")] = 3,
     json: options.JsonOption = None,
@@ -43,20 +32,15 @@ def command(
 
     Example: equirecourse flipset --dataset german --person 4
     """
-    check_writable(json, inputs=(data, model, actions))
-    csv = CsvFormat(sep, encoding, tuple(na_values or ()))
-    people = load_people(data, dataset, target, group, favorable, actions, immutable, ignore, missing.value, csv)
-    labels = [str(label) for label in people.X.index]
+    check_writable(json, inputs=(people.data, model, people.actions))
+    given = load_people(people)
+    labels = [str(label) for label in given.X.index]
     if person not in labels:
         raise ValueError(f"There is no person {person!r}; rows go from {labels[0]} to {labels[-1]}.")
-    row = people.X.iloc[[labels.index(person)]]
-    if model is None:
-        training, _ = split(people, test_size, seed)
-        fitted = learner("logistic", people.X).fit(training.X, training.y)
-    else:
-        fitted = load_model(model, trust)
+    row = given.X.iloc[[labels.index(person)]]
+    fitted, _ = fitted_or_loaded(given, model, trust, test_size, seed)
     found = flipsets(
-        fitted, row, actions=people.actions, k=ways, favorable_label=people.favorable, background=people.X,
+        fitted, row, actions=given.actions, k=ways, favorable_label=given.favorable, background=given.X,
         time_limit=30.0, random_state=seed,
     )  # fmt: skip
     if found.status == "accepted":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ from equirecourse._audit import StreamedAudit, audit_partitions
 from equirecourse._partitions import open_partitions
 from equirecourse._validation import shown
 from equirecourse.actions import ActionSet
-from equirecourse.cli._data import read_actions
+from equirecourse.cli._data import frozen, read_actions, refuse_twice
+from equirecourse.cli._options import PeopleOptions
 
 __all__ = ["audit_folder", "is_folder"]
-
-_ROWS = 100_000
 
 
 def is_folder(data: Path | None) -> bool:
@@ -22,60 +20,32 @@ def is_folder(data: Path | None) -> bool:
     return data is not None and not data.is_file() and (data.is_dir() or any(sign in str(data) for sign in "*?["))
 
 
-def audit_folder(
-    model: Any,
-    data: Path,
-    *,
-    target: str | None,
-    group: Sequence[str] | None,
-    favorable: str | None,
-    actions: Path | None,
-    immutable: Sequence[str] | None,
-    ignore: Sequence[str] | None,
-    seed: int,
-    jobs: int | None,
-) -> StreamedAudit:
-    """Audit a model on people who are read a part at a time.
-
-    Parameters
-    ----------
-    model : fitted classifier
-        As loaded.
-    data : path
-        A folder or a glob.
-    target, group, favorable, actions, immutable, ignore, seed, jobs
-        The options of the command.
-
-    Returns
-    -------
-    StreamedAudit
-        Of everybody.
-    """
-    if target is None or not group:
+def audit_folder(model: Any, options: PeopleOptions, *, seed: int, jobs: int | None) -> StreamedAudit:
+    """Audit a model on people who are read a part at a time."""
+    data, target, group, immutable = options.data, options.target, options.group, options.immutable or []
+    if data is None or target is None or not group:
         raise ValueError("--data needs --target COLUMN and at least one --group COLUMN.")
-    if len(set(group)) < len(group):
-        raise ValueError(f"--group is given twice for a column of {shown(list(group))}; once is enough.")
+    refuse_twice(group)
     # Columns of the first rows are those of all.
-    first = open_partitions(data, _ROWS).first()
+    first = open_partitions(data).first()
     features = [str(name) for name in getattr(model, "feature_names_in_", ())] or [
-        name for name in first.columns if name not in {target, *group, *(ignore or ())}
+        name for name in first.columns if name not in {target, *group, *(options.ignore or ())}
     ]
     absent = [name for name in features if name not in first.columns]
     if absent:
         raise ValueError(f"The model needs the column {absent[0]!r}; {data.name} has {shown(list(first.columns))}.")
-    unknown = [name for name in immutable or () if name not in features]
+    unknown = [name for name in immutable if name not in features]
     if unknown:
         raise ValueError(f"--immutable {unknown[0]!r} is not a column; there are {shown(features)}.")
-    if actions is None:
-        chosen = ActionSet.from_frame(first[features], immutable=list(immutable or ()))
+    if options.actions is None:
+        chosen = ActionSet.from_frame(first[features], immutable=immutable)
     else:
-        chosen = read_actions(actions)
-        for name in immutable or ():
-            chosen = chosen.replace(name, change="no")
+        chosen = frozen(read_actions(options.actions), immutable)
     return audit_partitions(
         model, data, sensitive_features=list(group), target=target, features=features, actions=chosen,
-        unit="standard deviations" if actions is None else "units of cost", favorable_label=_label(model, favorable),
-        time_limit=10.0, batch_size=_ROWS, n_jobs=jobs, random_state=seed, title=f"Recourse audit: {data.stem}",
+        unit="standard deviations" if options.actions is None else "units of cost",
+        favorable_label=_label(model, options.favorable), time_limit=10.0, n_jobs=jobs, random_state=seed,
+        title=f"Recourse audit: {data.stem}",
     )  # fmt: skip
 
 
