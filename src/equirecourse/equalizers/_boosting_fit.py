@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 
-from equirecourse.equalizers._experience import Arrivals, Experience
-from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
+from equirecourse.equalizers._experience import PLACES, Experience, Paths
+from equirecourse.equalizers._objective import STAGES, CostObjective, Prices, softened
 from equirecourse.equalizers._weighted import take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
 
@@ -96,14 +96,14 @@ class BoostingProblem:
         if warm:
             now = self._looked_at("warm-up", self._grow(warm, BoostingObjective(self), None), None)
         for stage, size in enumerate(self._stages(warm, n_trees)):
-            prices, arrived = None, None
+            prices, passed = None, None
             if self.experience is not None and now is not None:
                 codes = self.costs.partitions[0].codes
                 model = self._whole(self._ordinary(now.booster))
                 others = replace(self.experience, seed=self.experience.seed + stage)  # so that everybody has a turn
                 prices, there = others.prices(model, self.sign * now.scores, self.people, codes, SOFTNESS)
-                arrived = self._arrived(there, now)
-            booster = self._grow(int(size), BoostingObjective(self, costs, kappa, prices, held, arrived), now)
+                passed = self._passed(there, now)
+            booster = self._grow(int(size), BoostingObjective(self, costs, kappa, prices, held, passed), now)
             now = self._looked_at("distribution", booster, prices)
             rows.append(now.row)
         assert now is not None
@@ -123,12 +123,12 @@ class BoostingProblem:
         ends = np.linspace(warm, n_trees, min(wanted, n_trees - warm) + 1).round().astype(int)
         return [int(size) for size in np.diff(ends)]
 
-    def _arrived(self, there: Arrivals, now: BoostingFit) -> Arrived | None:
-        """What the booster sees of the places that people would go to, and its scores of them."""
-        if len(there.people) == 0:
+    def _passed(self, paths: Paths, now: BoostingFit) -> Passed | None:
+        """What the booster sees of the places that people would pass, and its scores of them."""
+        if len(paths.people) == 0:
             return None
-        seen = there.table if self.steps is None else self.steps.transform(there.table)
-        return Arrived(there.people, seen, now.scores[there.people], self._scores(now.booster, seen))
+        seen = paths.table if self.steps is None else self.steps.transform(paths.table)
+        return Passed(paths, seen, self._scores(now.booster, seen), self.costs.tau(self.sign * now.scores))
 
     def _held(self, now: BoostingFit, plain: BoostingFit) -> BoostingFit:
         """The last stage with a constant added to its scores, so that as many people are accepted as by the plain one.
@@ -157,8 +157,8 @@ class BoostingProblem:
         if known is not None:
             known = known.get_booster() if self.library == "xgboost" else known.booster_
         X, y = self.X, self.y.astype(int)
-        if objective.arrived is not None:
-            X, y = _stacked(X, objective.arrived.X), np.append(y, y[objective.arrived.people])
+        if objective.passed is not None:
+            X, y = _stacked(X, objective.passed.X), np.append(y, y[objective.passed.paths.owners])
         return booster.fit(X, y, **({} if known is None else {key: known}))
 
     def _scores(self, booster: Any, X: Any) -> Array:
@@ -231,13 +231,13 @@ class _Labelled:
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """Places that rejected people would go to, as the booster sees them, and scores at the beginning of a stage."""
+class Passed:
+    """Places that rejected people would pass, as the booster sees them, and what it thinks of them before a stage."""
 
-    people: Ints
+    paths: Paths
     X: Any
-    scores_here: Array
-    scores_there: Array
+    scores: Array
+    tau: float
 
 
 class BoostingObjective:
@@ -258,10 +258,10 @@ class BoostingObjective:
         kappa: float = 0.0,
         prices: Prices | None = None,
         held: float = np.nan,
-        arrived: Arrived | None = None,
+        passed: Passed | None = None,
     ) -> None:
         self.problem, self.costs, self.kappa = problem, costs, kappa
-        self.prices, self.held, self.arrived = prices, held, arrived
+        self.prices, self.held, self.passed = prices, held, passed
         self.caution, self._last = 1.0, np.inf
 
     def __deepcopy__(self, memo: Any) -> BoostingObjective:
@@ -281,26 +281,47 @@ class BoostingObjective:
         gradient, curvature = weights * (chance - problem.y), weights * chance * (1.0 - chance)
         if self.costs is None:
             return gradient, np.maximum(curvature, 1e-6)
-        reached = f.copy()
-        if self.arrived is not None:
-            people = self.arrived.people
-            ahead = (there - self.arrived.scores_there) - (f[people] - self.arrived.scores_here)
-            reached[people] += _ON_THE_WAY * ahead
-        distance = self.costs.distance(problem.sign * reached, self.prices)
+        if self.passed is None:
+            distance = self.costs.distance(problem.sign * f, self.prices)
+            value, by_score, by_place = distance.value, distance.gradient, np.empty(0)
+        else:
+            value, by_score, by_place = self._along(problem.sign * f, problem.sign * there)
         rejection = self.costs.rejection(problem.sign * f)
         drift = rejection.value - self.held
-        kappa = self.kappa * self._cautious(distance.value + _HOLD * drift**2)
-        pull = problem.sign * kappa * n * distance.gradient
-        hold = problem.sign * kappa * n * 2.0 * _HOLD * drift * rejection.gradient
-        if self.arrived is not None:
-            chance = expit(there)
-            curvature = np.append(curvature, weights[people] * chance * (1.0 - chance))
-            weights = np.append(weights, weights[people])
-            gradient, hold = np.append(gradient, np.zeros(len(there))), np.append(hold, np.zeros(len(there)))
-            pull = np.append(pull, _ON_THE_WAY * pull[people])
-            pull[people] *= 1.0 - _ON_THE_WAY
+        kappa = self.kappa * self._cautious(value + _HOLD * drift**2)
+        pull = problem.sign * kappa * n * by_score
+        pull += problem.sign * kappa * n * 2.0 * _HOLD * drift * rejection.gradient
+        if self.passed is not None:
+            owners, chance = self.passed.paths.owners, expit(there)
+            share = weights[owners] / PLACES
+            curvature = np.append(curvature, share * chance * (1.0 - chance))
+            weights = np.append(weights, share)
+            gradient = np.append(gradient, np.zeros(len(there)))
+            pull = np.append(pull, problem.sign * kappa * n * by_place)
         most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
-        return gradient + np.clip(pull + hold, -most, most), np.maximum(curvature, 1e-6)
+        return gradient + np.clip(pull, -most, most), np.maximum(curvature, 1e-6)
+
+    def _along(self, f: Array, there: Array) -> tuple[float, Array, Array]:
+        """D, and its derivatives by scores of people and of places that they pass.
+
+        What a yes costs is the length of the rejected part of the path.
+        """
+        passed, prices = self.passed, self.prices
+        paths, tau = passed.paths, passed.tau
+        p, missing = softened(f, tau)
+        costs = prices.values * tau * missing
+        now, before = softened(there, tau)[0], softened(self.problem.sign * passed.scores, tau)[0]
+        n = len(f)
+        change = np.bincount(paths.owners, now - before, minlength=n)[paths.people] * paths.reach / PLACES
+        length = np.maximum(1.0 + change, 0.02)
+        costs[paths.people] = paths.costs * length
+        value, by_cost, by_rejected = self.costs.of_costs(costs, p, prices.counted)
+        by_length = np.zeros(n)
+        by_length[paths.people] = by_cost[paths.people] * paths.costs * (length > 0.02)
+        by_place = -by_length[paths.owners] * paths.reach / PLACES * now * (1.0 - now) / tau
+        by_cost[paths.people] = 0.0
+        by_score = -by_rejected * p * (1.0 - p) / tau - by_cost * prices.values * p
+        return value, by_score, by_place
 
 
 def _stacked(X: Any, more: Any) -> Any:
