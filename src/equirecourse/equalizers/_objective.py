@@ -32,7 +32,7 @@ from scipy.special import expit
 from equirecourse._numba import njit
 from equirecourse._validation import Groups
 
-__all__ = ["CostObjective", "Prices", "Term", "soft_missing"]
+__all__ = ["CostObjective", "Prices", "Term", "soft_missing", "softened"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -123,8 +123,8 @@ class CostObjective:
         """D and its gradient; see ``terms``."""
         return self.terms(scores, prices)[0]
 
-    def tau(self, scores: Array) -> float:
-        """The softness of decisions at these scores, in their unit."""
+    def unit(self, scores: Array) -> float:
+        """τ at these scores."""
         return self._softened(scores).tau
 
     def of_costs(self, costs: Array, rejected: Array, counted: Array) -> tuple[float, Array, Array]:
