@@ -3,17 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests._clouds import four_clouds
 
 from equirecourse import ActionSet, find_recourse
+from equirecourse.actions import Feature
 from equirecourse.datasets import load_credit
-from equirecourse.equalizers import EqualRecourseBoosting, _boosting_fit
-from equirecourse.equalizers._experience import Experience
+from equirecourse.equalizers import EqualRecourseBoosting, _boosting_fit, _experience
+from equirecourse.equalizers._experience import Experience, Experienced, Paths
+from equirecourse.equalizers._objective import Prices
 from equirecourse.exceptions import SmallGroupWarning
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -111,33 +115,51 @@ def test_with_actions_the_gap_of_what_people_experience_shrinks_on_new_people(na
 
 
 @pytest.mark.parametrize("favorable", ["yes", "no"])
-def test_the_pull_is_the_gradient_by_scores_here_and_where_people_arrive(favorable, monkeypatch):
+@pytest.mark.parametrize("with_places", [False, True])
+def test_the_pull_is_the_gradient_by_scores_here_and_where_people_pass(favorable, with_places, monkeypatch):
     monkeypatch.setattr(_boosting_fit, "_STRONGEST", np.inf)  # nobody's pull is cut
     monkeypatch.setattr(_boosting_fit, "_LONGEST", np.inf)
     X, y, group = make_gap(300)
     model = EqualRecourseBoosting(BOOSTERS["lightgbm"], favorable_label=favorable)
     problem = model._open(X, y, group, np.random.default_rng(1).uniform(0.5, 2.0, len(y)))
-    n, kappa, held, part = len(y), 3.0, 0.4, 0.5
-    here = problem.plain().scores
-    people = np.flatnonzero(problem.sign * here <= 0)[::2]
-    arrived = _boosting_fit.Arrived(people, None, here[people], np.full(len(people), 0.1 * problem.sign))
-    costs = problem.costs.comparing(problem.sign * here)
+    n, kappa, held, sign = len(y), 3.0, 0.4, problem.sign
+    rng = np.random.default_rng(0)
+    here = problem.plain().scores + 0.3 * rng.normal(size=n)
+    costs = problem.costs.comparing(sign * here)
     weights = problem.weights * n / problem.weights.sum()
+    prices = passed = None
+    there = np.empty(0)
+    if with_places:
+        people = np.flatnonzero(sign * here <= 0)[::2]
+        owners, exact = np.repeat(np.arange(len(people)), 3), rng.uniform(0.5, 2.0, len(people))
+        there = rng.normal(scale=0.5, size=len(owners))
+        paths = Paths(people, exact, owners, None, 0.5)
+        passed = _boosting_fit.Passed(paths, None, rng.uniform(size=len(owners)) < 0.5, costs.unit(sign * here))
+        prices = Prices(rng.uniform(0.5, 2.0, n), (rng.uniform(size=n) < 0.7).astype(float))
+    at = np.concatenate([here, there])
+
+    def distance(scores):
+        """D of costs whose steps are replaced by tangents of soft ones at the point in question."""
+        if not with_places:
+            return costs.distance(sign * scores, prices).value
+        tau = passed.tau
+        rejected, lacking = expit(-sign * scores[:n] / tau), tau * np.logaddexp(0, -sign * scores[:n] / tau)
+        steps = passed.accepted.astype(float) - (sign * there > 0)
+        steps += expit(-sign * scores[n:] / tau) - expit(-sign * there / tau)
+        given = prices.values * lacking
+        given[people] = exact * (1 + 0.5 * np.bincount(owners, steps))
+        return costs.of_costs(given, rejected, prices.counted)[0]
 
     def value(scores):
-        own, there = scores[:n], scores[n:]
-        reached = own.copy()
-        reached[people] = (1 - part) * own[people] + part * (here[people] + there - arrived.scores_there)
-        drift = costs.rejection(problem.sign * own).value - held
-        loss = weights @ (np.logaddexp(0, own) - problem.y * own)
-        return loss + kappa * n * (costs.distance(problem.sign * reached).value + _boosting_fit._HOLD * drift**2)
+        drift = costs.rejection(sign * scores[:n]).value - held
+        loss = weights @ (np.logaddexp(0, scores[:n]) - problem.y * scores[:n])
+        return loss + kappa * n * (distance(scores) + _boosting_fit._HOLD * drift**2)
 
-    scores = np.concatenate([here, arrived.scores_there]) + 0.3 * np.random.default_rng(0).normal(size=n + len(people))
-    gradient, curvature = _boosting_fit.BoostingObjective(problem, costs, kappa, None, held, arrived)(None, scores)
+    gradient, curvature = _boosting_fit.BoostingObjective(problem, costs, kappa, prices, held, passed)(None, at)
     assert (curvature > 0).all()
-    for i in [*people[:10], *range(0, n, 20), *range(n, n + len(people), 10)]:
-        step = 1e-4 * (np.arange(len(scores)) == i)
-        assert gradient[i] == pytest.approx((value(scores + step) - value(scores - step)) / 2e-4, rel=2e-3, abs=2e-3)
+    for i in range(0, len(at), 11):
+        step = 1e-4 * (np.arange(len(at)) == i)
+        assert gradient[i] == pytest.approx((value(at + step) - value(at - step)) / 2e-4, rel=2e-3, abs=2e-3)
 
 
 def test_the_pull_is_halved_after_a_tree_that_went_too_far():
@@ -155,7 +177,7 @@ def test_the_pull_is_halved_after_a_tree_that_went_too_far():
 
 @both
 @pytest.mark.parametrize("form", ["frame", "array", "sparse pipeline", "categories"])
-def test_places_of_arrival_are_rows_of_whatever_table_the_booster_takes(name, form):
+def test_places_on_the_way_are_rows_of_whatever_table_the_booster_takes(name, form):
     X, y, group = make_gap(100 if form == "categories" else 600)
     actions, booster = ActionSet.from_frame(X), clone(BOOSTERS[name])
     if form == "categories":
@@ -185,11 +207,68 @@ def test_two_models_are_priced_by_the_same_people_as_far_as_both_reject_them():
     scores = one.decision_function(X)
     moved = scores + np.where(np.arange(len(y)) % 10 == 0, 5.0, 0.0)  # a tenth is accepted by the other model
     asked = [
-        (experience.prices(model, some, np.ones(len(y)), group, 0.25)[0].counted > 0) & (some <= 0)
+        (experience.ask(model, some, np.ones(len(y)), group, 0.25).prices.counted > 0) & (some <= 0)
         for model, some in ((one, scores), (other, moved))
     ]
     both_reject = (scores <= 0) & (moved <= 0)
     assert (asked[0] & asked[1]).sum() >= (asked[0] & both_reject).sum() > 80
+
+
+def test_places_on_the_way_are_rejected_before_the_boundary_and_accepted_beyond_it():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    model = LogisticRegression().fit(X, X["a"] + 0.5 * X["b"] > 0.5)
+    experience = Experience(X, ActionSet.free(X), "l2", True, 300, 0)
+    found = experience.ask(model, model.decision_function(X), np.ones(300), np.zeros(300, dtype=int), 0.25)
+    paths = experience.paths(found)
+    np.testing.assert_array_equal(np.bincount(paths.owners), _experience._PLACES)
+    assert paths.weight * _experience._PLACES == _experience._REACH
+    start, end = X.to_numpy()[paths.people], found.counterfactuals.to_numpy()
+    way = (end - start)[paths.owners]
+    along = ((paths.table.to_numpy() - start[paths.owners]) * way).sum(axis=1) / (way * way).sum(axis=1)
+    np.testing.assert_allclose(start[paths.owners] + along[:, None] * way, paths.table, atol=1e-12)  # on the line
+    edges = np.linspace(0, _experience._REACH, _experience._PLACES + 1)
+    np.testing.assert_array_equal(np.digitize(along, edges) - 1, np.tile(range(_experience._PLACES), len(start)))
+    sure = np.abs(along - 1) > 1e-6
+    np.testing.assert_array_equal((model.decision_function(paths.table) > 0)[sure], (along > 1)[sure])
+
+
+def test_places_on_the_way_keep_to_the_action_set_and_to_the_types_of_columns():
+    rng = np.random.default_rng(0)
+    n = 400
+    X = pd.DataFrame({
+        "whole": rng.integers(2, 16, n), "up": rng.normal(size=n).clip(None, 1), "fixed": rng.normal(size=n),
+        "label": pd.Categorical(rng.choice(["x", "y", "z"], n)), "grade": rng.choice(["low", "mid", "high"], n),
+    })  # fmt: skip
+    actions = ActionSet([
+        Feature("whole", low=2, high=15, step=1), Feature("up", change="increase", high=1.0),
+        Feature("fixed", change="no"), Feature("label", kind="labels", labels=("x", "y", "z"), allowed=("y",)),
+        Feature("grade", kind="ordered", labels=("low", "mid", "high"), change="increase"),
+    ])  # fmt: skip
+    experience = Experience(X, actions, "l1", 1, n, 0)
+    start = actions.encode(X)
+    goal = np.column_stack([rng.integers(2, 16, n), np.fmax(start[:, 1], rng.uniform(0, 1, n)), start[:, 2],
+                            np.where(rng.uniform(size=n) < 0.5, 1, start[:, 3]), np.full(n, 2.0)])  # fmt: skip
+    found = Experienced(Prices(np.ones(n), np.ones(n)), np.arange(n), np.ones(n), actions.decode(X, start, goal))
+    paths = experience.paths(found)
+    assert (paths.table.dtypes == X.dtypes).all()
+    assert len(actions.violations(X.iloc[paths.owners].reset_index(drop=True), paths.table)) == 0
+    passed = actions.encode(paths.table)
+    assert ((passed != start[paths.owners]) & (passed != goal[paths.owners])).any(axis=0).tolist() == [
+        True, True, False, False, True
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_outliers_do_not_keep_trees_from_an_equal_model(seed):
+    rng = np.random.default_rng(seed)
+    (X, y, group), (clean, labels, its_group) = four_clouds(4000, rng, outliers=0.05), four_clouds(3000, rng)
+    actions, booster = ActionSet.free(X, costs="unit"), clone(BOOSTERS["lightgbm"]).set_params(n_estimators=100)
+    model = EqualRecourseBoosting(booster, actions=actions, max_people=1000)
+    plain, equal = model.fit_path(X, y, sensitive_features=group, penalties=[0.0, 10.0])
+    assert relative_gap(plain, clean, its_group, actions) > 0.7
+    assert relative_gap(equal, clean, its_group, actions) < 0.15
+    assert equal.score(clean, labels) > 0.99
 
 
 @both

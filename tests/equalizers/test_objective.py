@@ -111,6 +111,24 @@ def test_the_gradient_of_the_rejection_is_that_of_finite_differences(seed, softn
     np.testing.assert_allclose(found.gradient, slopes(objective.rejection, scores), atol=1e-7)
 
 
+@seeds
+def test_given_costs_are_compared_as_those_of_scores(seed):
+    scores, partitions, weights, prices = people(seed)
+    objective = objective_of(partitions, weights, softness=0.25)
+    tau = objective.unit(scores)
+    rejected, costs = expit(-scores / tau), prices.values * tau * np.logaddexp(0, -scores / tau)
+    value, by_cost, by_rejected = objective.of_costs(costs, rejected, prices.counted)
+    assert value == pytest.approx(objective.distance(scores, prices).value, rel=1e-9)
+    for given, slope in ((costs, by_cost), (rejected, by_rejected)):
+        for i in range(0, N, 7):
+            low, high = ([array.copy() for array in (costs, rejected)] for _ in range(2))
+            which = 0 if given is costs else 1
+            low[which][i] -= 1e-6
+            high[which][i] += 1e-6
+            difference = objective.of_costs(*high, prices.counted)[0] - objective.of_costs(*low, prices.counted)[0]
+            assert slope[i] == pytest.approx(difference / 2e-6, rel=1e-3, abs=1e-7)
+
+
 def test_a_sharper_decision_is_nearer_to_the_share_of_the_rejected():
     scores, partitions, weights, _ = people(0)
     share = weights[scores <= 0].sum() / weights.sum()

@@ -44,8 +44,9 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
 
     A score is a log-odds and not a cost. With ``actions``, costs are what people experience: the exact cost of
     :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed whenever about 1 / ``learning_rate`` trees
-    have been added. The places that these people would go to are rows without a label, because a cost depends on the
-    score there, too. Without ``actions`` the score that people lack stands for their cost: it can be a poor stand-in.
+    have been added. Places on their ways to a yes are rows without a label: a cost is the rejected part of the way,
+    which trees shorten or lengthen where there are rows. Of the stages in the second half, the one with the smallest
+    objective is kept. Without ``actions`` the score that people lack stands for their cost: it can be a poor stand-in.
 
     Parameters
     ----------
@@ -77,8 +78,9 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
     estimator_ : LGBMClassifier, XGBClassifier or Pipeline
         The fitted booster, an ordinary one: it can be saved, and explained, without this package.
     rounds_ : DataFrame
-        One row for the plain booster and one per stage of trees: ``kind``, ``trees``, ``distance`` (D, at the prices of
-        the stage), ``loss``, ``accuracy``, ``acceptance`` and ``rejected (group)``; ``chosen`` is the last.
+        One row for the plain booster and one per stage of trees: ``kind``, ``trees``, ``distance`` (D; with
+        ``actions`` at the exact costs after the stage, and missing for the plain booster), ``loss``, ``accuracy``,
+        ``acceptance``, ``rejected (group)``, and ``chosen``: the last, with ``actions`` one of the second half.
     classes_, favorable_label_
         The labels, and the one that means yes.
 

@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 
-from equirecourse.equalizers._experience import Arrivals, Experience
-from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
+from equirecourse.equalizers._experience import Experience, Experienced, Paths
+from equirecourse.equalizers._objective import STAGES, CostObjective, Prices, Term, softened
 from equirecourse.equalizers._weighted import take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
 
@@ -35,7 +35,7 @@ _FEWEST_STAGES, _MOST_STAGES = 4, 16  # before each of which prices are renewed
 _STRONGEST = 3.0  # pull of equality on a person, in units of the most that their label pulls
 _LONGEST = 30.0  # step that it would make of a score by itself, before the learning rate
 _NEAR = 0.002  # by which the acceptance rate may differ in the end
-_ON_THE_WAY = 0.5  # share of a change of cost that is due to the score where a person arrives, and not where they are
+_SHORTEST = 0.02  # of a way that is accepted everywhere, in units of its length: no cost is zero
 _HOLD = 10.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
 SOFTNESS = STAGES[0]  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
@@ -83,10 +83,9 @@ class BoostingProblem:
         return self._looked_at("plain", self._grow(self.n_trees, BoostingObjective(self), None), None)
 
     def fit(self, plain: BoostingFit, kappa: float) -> tuple[BoostingFit, list[dict[str, Any]]]:
-        """The last stage, and the rows of all of them."""
-        rows = [plain.row]
+        """The stage that is chosen, and the rows of all of them."""
         if self.costs is None or kappa == 0.0:
-            return plain, rows
+            return plain, [plain.row]
         self._warn_of_small_groups(plain.scores)
         n_trees = self.n_trees
         warm = min(round(self.warm_up * n_trees), n_trees - 1)
@@ -95,21 +94,64 @@ class BoostingProblem:
         now: BoostingFit | None = None
         if warm:
             now = self._looked_at("warm-up", self._grow(warm, BoostingObjective(self), None), None)
-        for stage, size in enumerate(self._stages(warm, n_trees)):
-            prices, arrived = None, None
-            if self.experience is not None and now is not None:
-                codes = self.costs.partitions[0].codes
-                model = self._whole(self._ordinary(now.booster))
-                others = replace(self.experience, seed=self.experience.seed + stage)  # so that everybody has a turn
-                prices, there = others.prices(model, self.sign * now.scores, self.people, codes, SOFTNESS)
-                arrived = self._arrived(there, now)
-            booster = self._grow(int(size), BoostingObjective(self, costs, kappa, prices, held, arrived), now)
-            now = self._looked_at("distribution", booster, prices)
-            rows.append(now.row)
+        sizes = self._stages(warm, n_trees)
+        stages: list[tuple[float, BoostingFit]] = []  # with their objectives, at what they really cost people
+        for stage, size in enumerate(sizes):
+            experienced = self._experienced(now, stage)
+            if experienced is not None and stages:
+                stages[-1] = self._valued(stages[-1][1], experienced.prices, costs, kappa, held)
+            prices, passed = self._seen(now, experienced, stage)
+            objective = BoostingObjective(self, costs, kappa, prices, held, passed)
+            now = self._looked_at("distribution", self._grow(int(size), objective, now), prices)
+            stages.append((np.nan, now))
         assert now is not None
+        last = self._experienced(now, len(sizes))
+        if last is not None:
+            stages[-1] = self._valued(now, last.prices, costs, kappa, held)
+            # Stages go back and forth about an equal model. Those of the first half are on their way to it.
+            now = min(stages[len(stages) // 2 :], key=lambda pair: pair[0])[1]
+        fits = [plain, *(fit for _, fit in stages)]
         chosen = self._held(now, plain)
-        rows[-1] = chosen.row
-        return chosen, rows
+        return chosen, [chosen.row if fit is now else fit.row for fit in fits]
+
+    def _experienced(self, now: BoostingFit | None, stage: int) -> Experienced | None:
+        """What a yes costs people now, if that is to be known."""
+        if self.experience is None or now is None:
+            return None
+        assert self.costs is not None
+        codes = self.costs.partitions[0].codes
+        model = self._whole(self._ordinary(now.booster))
+        turn = self._turn(stage)
+        return turn.ask(model, self.sign * now.scores, self.people, codes, SOFTNESS)
+
+    def _turn(self, stage: int) -> Experience:
+        """Other people, and other places on their ways, in each stage, so that everybody has a turn."""
+        assert self.experience is not None
+        return replace(self.experience, seed=self.experience.seed + stage)
+
+    def _valued(
+        self, fit: BoostingFit, prices: Prices, costs: CostObjective, kappa: float, held: float
+    ) -> tuple[float, BoostingFit]:
+        """The objective at what a fit costs people, and the fit with that in its row."""
+        scores = self.sign * fit.scores
+        distance = costs.distance(scores, prices).value
+        drift = costs.rejection(scores).value - held
+        row = {**fit.row, "distance": distance}
+        return fit.row["loss"] + kappa * (distance + _HOLD * drift**2), replace(fit, row=row)
+
+    def _seen(
+        self, now: BoostingFit | None, experienced: Experienced | None, stage: int
+    ) -> tuple[Prices | None, Passed | None]:
+        """Prices, and what the booster sees of the places that people would pass, with its scores of them."""
+        if now is None or experienced is None:
+            return None, None
+        if len(experienced.people) == 0:
+            return experienced.prices, None
+        assert self.costs is not None
+        paths = self._turn(stage).paths(experienced)
+        seen = paths.table if self.steps is None else self.steps.transform(paths.table)
+        accepted = self.sign * self._scores(now.booster, seen) > 0.0
+        return experienced.prices, Passed(paths, seen, accepted, self.costs.unit(self.sign * now.scores))
 
     def _stages(self, warm: int, n_trees: int) -> list[int]:
         """How many trees each stage adds: so many that a score has made one whole step of Newton's method.
@@ -122,13 +164,6 @@ class BoostingProblem:
         wanted = int(np.clip(round(rate * (n_trees - warm)), _FEWEST_STAGES, _MOST_STAGES))
         ends = np.linspace(warm, n_trees, min(wanted, n_trees - warm) + 1).round().astype(int)
         return [int(size) for size in np.diff(ends)]
-
-    def _arrived(self, there: Arrivals, now: BoostingFit) -> Arrived | None:
-        """What the booster sees of the places that people would go to, and its scores of them."""
-        if len(there.people) == 0:
-            return None
-        seen = there.table if self.steps is None else self.steps.transform(there.table)
-        return Arrived(there.people, seen, now.scores[there.people], self._scores(now.booster, seen))
 
     def _held(self, now: BoostingFit, plain: BoostingFit) -> BoostingFit:
         """The last stage with a constant added to its scores, so that as many people are accepted as by the plain one.
@@ -157,8 +192,8 @@ class BoostingProblem:
         if known is not None:
             known = known.get_booster() if self.library == "xgboost" else known.booster_
         X, y = self.X, self.y.astype(int)
-        if objective.arrived is not None:
-            X, y = _stacked(X, objective.arrived.X), np.append(y, y[objective.arrived.people])
+        if objective.passed is not None:
+            X, y = _stacked(X, objective.passed.X), np.append(y, y[objective.passed.rows])
         return booster.fit(X, y, **({} if known is None else {key: known}))
 
     def _scores(self, booster: Any, X: Any) -> Array:
@@ -172,7 +207,7 @@ class BoostingProblem:
         row: dict[str, Any] = {
             "kind": kind,
             "trees": _n_trees(booster, self.library),
-            "distance": np.nan if self.costs is None else self.costs.distance(self.sign * scores, prices).value,
+            "distance": self._distance(scores, prices),
             "loss": loss,
             "accuracy": float(np.average((scores > 0) == (self.y > 0), weights=self.people)),
             "acceptance": float(np.average(~rejected, weights=self.people)),
@@ -185,6 +220,12 @@ class BoostingProblem:
                 name = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
                 row[f"rejected ({feature}{name})"] = int(count)
         return BoostingFit(booster, scores, row, prices, shift)
+
+    def _distance(self, scores: Array, prices: Prices | None) -> float:
+        """D, if it is known what a score costs."""
+        if self.costs is None or (prices is None and self.experience is not None):
+            return np.nan
+        return self.costs.distance(self.sign * scores, prices).value
 
     def _ordinary(self, booster: Any, shift: float = 0.0) -> Any:
         return (_plain_xgboost if self.library == "xgboost" else _plain_lightgbm)(booster, shift)
@@ -231,21 +272,29 @@ class _Labelled:
 
 
 @dataclass(frozen=True)
-class Arrived:
-    """Places that rejected people would go to, as the booster sees them, and scores at the beginning of a stage."""
+class Passed:
+    """Places that rejected people would pass, as the booster sees them; which it accepts; and the softness τ."""
 
-    people: Ints
+    paths: Paths
     X: Any
-    scores_here: Array
-    scores_there: Array
+    accepted: Mask
+    tau: float
+
+    @property
+    def rows(self) -> Ints:
+        """The person whose way each place is on, among the training people."""
+        return self.paths.people[self.paths.owners]
 
 
 class BoostingObjective:
     """Gradient of the loss with κ·(D + the squared drift of the acceptance rate), and the curvature of the loss.
 
-    What a yes costs a person depends on the score where they are, and as much on the score where they would arrive:
-    trees change one without the other. So D sees the mean of both changes, and places of arrival are rows of their own,
-    without a label.
+    Without an action set, costs are missing scores. With one, what a yes costs a person is the length of the rejected
+    part of their way to it: c = C · (1 + share of the way that is rejected now, less that before the stage), where C is
+    the exact cost before the stage. Places on the way are rows of their own, without a label: trees change the score of
+    one place and not of the next, so that a boundary moves only where there are rows for it to move across. Whether a
+    place is rejected is a step; its derivative is taken from a soft one, while D sees the step itself. With
+    soft costs, trees overshoot: a boundary moves farther than soft decisions tell.
 
     The curvature of the distance is left out: it is that of moving a whole group at once, and with it in every leaf the
     trees hardly learn any more. A κ that is too large for such steps shows on held-out people.
@@ -258,10 +307,10 @@ class BoostingObjective:
         kappa: float = 0.0,
         prices: Prices | None = None,
         held: float = np.nan,
-        arrived: Arrived | None = None,
+        passed: Passed | None = None,
     ) -> None:
         self.problem, self.costs, self.kappa = problem, costs, kappa
-        self.prices, self.held, self.arrived = prices, held, arrived
+        self.prices, self.held, self.passed = prices, held, passed
         self.caution, self._last = 1.0, np.inf
 
     def __deepcopy__(self, memo: Any) -> BoostingObjective:
@@ -275,32 +324,45 @@ class BoostingObjective:
 
     def __call__(self, y_true: Any, scores: Any) -> tuple[Array, Array]:  # noqa: ARG002 - the libraries pass labels
         problem, n = self.problem, len(self.problem.y)
-        f, there = np.split(np.asarray(scores, dtype=np.float64), [n])
+        scores = np.asarray(scores, dtype=np.float64)
         weights = problem.weights * (n / problem.weights.sum())
-        chance = expit(f)
-        gradient, curvature = weights * (chance - problem.y), weights * chance * (1.0 - chance)
-        if self.costs is None:
-            return gradient, np.maximum(curvature, 1e-6)
-        reached = f.copy()
-        if self.arrived is not None:
-            people = self.arrived.people
-            ahead = (there - self.arrived.scores_there) - (f[people] - self.arrived.scores_here)
-            reached[people] += _ON_THE_WAY * ahead
-        distance = self.costs.distance(problem.sign * reached, self.prices)
-        rejection = self.costs.rejection(problem.sign * f)
-        drift = rejection.value - self.held
-        kappa = self.kappa * self._cautious(distance.value + _HOLD * drift**2)
-        pull = problem.sign * kappa * n * distance.gradient
-        hold = problem.sign * kappa * n * 2.0 * _HOLD * drift * rejection.gradient
-        if self.arrived is not None:
-            chance = expit(there)
-            curvature = np.append(curvature, weights[people] * chance * (1.0 - chance))
-            weights = np.append(weights, weights[people])
-            gradient, hold = np.append(gradient, np.zeros(len(there))), np.append(hold, np.zeros(len(there)))
-            pull = np.append(pull, _ON_THE_WAY * pull[people])
-            pull[people] *= 1.0 - _ON_THE_WAY
-        most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
-        return gradient + np.clip(pull + hold, -most, most), np.maximum(curvature, 1e-6)
+        chance = expit(scores)
+        gradient = np.zeros(len(scores))
+        gradient[:n] = weights * (chance[:n] - problem.y)
+        if self.passed is not None:  # all places of a person count as one person
+            rows = self.passed.rows
+            weights = np.append(weights, weights[rows] * len(self.passed.paths.people) / len(rows))
+        curvature = weights * chance * (1.0 - chance)
+        if self.costs is not None:
+            distance = self.distance(problem.sign * scores)
+            rejection = self.costs.rejection(problem.sign * scores[:n])
+            drift = rejection.value - self.held
+            kappa = self.kappa * self._cautious(distance.value + _HOLD * drift**2)
+            pull = distance.gradient
+            pull[:n] += 2.0 * _HOLD * drift * rejection.gradient
+            most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
+            gradient += np.clip(problem.sign * kappa * n * pull, -most, most)
+        return gradient, np.maximum(curvature, 1e-6)
+
+    def distance(self, scores: Array) -> Term:
+        """D, and its derivative by the scores of people and of the places that they pass."""
+        assert self.costs is not None
+        n = len(self.problem.y)
+        if self.passed is None or self.prices is None:
+            return self.costs.distance(scores[:n], self.prices)
+        passed, paths, tau = self.passed, self.passed.paths, self.passed.tau
+        rejected, missing = softened(scores[:n], tau)
+        costs = self.prices.values * tau * missing
+        changed = passed.accepted.astype(float) - (scores[n:] > 0.0)
+        length = 1.0 + paths.weight * np.bincount(paths.owners, changed, minlength=len(paths.people))
+        costs[paths.people] = paths.costs * np.maximum(length, _SHORTEST)
+        value, by_cost, by_rejected = self.costs.of_costs(costs, rejected, self.prices.counted)
+        by_length = by_cost[paths.people] * paths.costs
+        by_cost[paths.people] = 0.0
+        soft = softened(scores[n:], tau)[0]
+        by_score = -by_rejected * rejected * (1.0 - rejected) / tau - by_cost * self.prices.values * rejected
+        by_place = -by_length[paths.owners] * paths.weight * soft * (1.0 - soft) / tau
+        return Term(value, np.append(by_score, by_place))
 
 
 def _stacked(X: Any, more: Any) -> Any:

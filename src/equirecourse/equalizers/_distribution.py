@@ -128,6 +128,5 @@ def _prices(problem: Any, fit: Any, costs: CostObjective) -> Prices:
     """What a unit of missing score costs people under a fit."""
     data = problem.data
     codes, decider = data.partitions[0].codes, problem.decider(fit)
-    prices: Prices
-    prices, _ = problem.experience.prices(decider, fit.scores, data.sample_weight, codes, costs.softness)
+    prices: Prices = problem.experience.ask(decider, fit.scores, data.sample_weight, codes, costs.softness).prices
     return prices

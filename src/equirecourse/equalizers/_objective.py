@@ -32,7 +32,7 @@ from scipy.special import expit
 from equirecourse._numba import njit
 from equirecourse._validation import Groups
 
-__all__ = ["CostObjective", "Prices", "Term", "soft_missing"]
+__all__ = ["CostObjective", "Prices", "Term", "soft_missing", "softened"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -122,6 +122,45 @@ class CostObjective:
     def distance(self, scores: Array, prices: Prices | None = None) -> Term:
         """D and its gradient; see ``terms``."""
         return self.terms(scores, prices)[0]
+
+    def unit(self, scores: Array) -> float:
+        """τ at these scores."""
+        return self._softened(scores).tau
+
+    def of_costs(self, costs: Array, rejected: Array, counted: Array) -> tuple[float, Array, Array]:
+        """D of given costs and soft decisions, and its derivatives by them.
+
+        Parameters
+        ----------
+        costs, rejected : ndarray of shape (n_people,)
+            Cost of each person, and how far they are rejected, from 0 to 1.
+        counted : ndarray of shape (n_people,)
+            Who is looked at (0 or 1).
+
+        Returns
+        -------
+        value : float
+            D.
+        by_cost, by_rejected : ndarray of shape (n_people,)
+            Its derivatives.
+        """
+        by_q, by_u = np.zeros(len(costs)), np.zeros(len(costs))
+        mass = self.weights / self.weights.sum() * counted
+        q = mass * rejected
+        s = smoothed_median(costs, q)
+        if not s > 0.0:
+            return 0.0, by_u, by_q
+        u, value = costs / s, 0.0
+        for k, groups in enumerate(self.partitions):
+            used = self._large(groups, rejected * (mass > 0.0)) if self.compared is None else self.compared[k]
+            if used.sum() >= 2:
+                value += _distance(u, q, groups.codes, used, by_q, by_u)
+        # The median moves along: d(c/s) = dc/s − u ds/s.
+        x = (1.0 - u) / _ROUNDED
+        root = 1.0 / np.sqrt(1.0 + x * x)
+        slopes = q * root**3
+        moved = float(by_u @ u) / float(slopes @ u)
+        return value, (by_u - moved * slopes) / s, mass * (by_q + _ROUNDED * moved * x * root)
 
     def rejection(self, scores: Array) -> Term:
         """The soft share of rejected people, and its gradient."""
