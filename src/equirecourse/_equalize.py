@@ -36,8 +36,8 @@ __all__ = ["Equalized", "equalize"]
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-# Trees follow every gradient as far as their number allows: the same effect takes a smaller κ.
-_KAPPAS_OF_TREES = (0.3, 1.0, 3.0, 10.0)
+# Trees follow every gradient as far as their number allows: the largest κ of linear models is not needed.
+_KAPPAS_OF_TREES = (1.0, 3.0, 10.0, 30.0)
 _BUDGETS = {"linear": 0.01, "boosting": 0.005}
 _HELD = 0.03  # by which the acceptance rate may move
 _LEAST_COST = 0.6  # of its own median cost, which one group at least has to keep: to bring all closer is not equality

@@ -53,7 +53,7 @@ def chance(model, X):
 
 def relative_gap(model, X, group, actions):
     """Of the mean exact costs of the rejected."""
-    found = find_recourse(model, X, actions=actions)
+    found = find_recourse(model, X, actions=actions, norm="l1")
     assert found.exact.all()
     some = found.rejected & np.isfinite(found.costs)
     means = [found.costs[some & (group == label)].mean() for label in np.unique(group)]
@@ -259,16 +259,16 @@ def test_places_on_the_way_keep_to_the_action_set_and_to_the_types_of_columns():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_outliers_do_not_keep_trees_from_an_equal_model(seed):
-    rng = np.random.default_rng(seed)
-    (X, y, group), (clean, labels, its_group) = four_clouds(4000, rng, outliers=0.05), four_clouds(3000, rng)
-    actions, booster = ActionSet.free(X, costs="unit"), clone(BOOSTERS["lightgbm"]).set_params(n_estimators=100)
+def test_outliers_do_not_keep_trees_from_an_equal_model():
+    rng = np.random.default_rng(0)
+    (X, y, group), (clean, labels, its_group) = four_clouds(4000, rng, outliers=0.05), four_clouds(1500, rng)
+    actions = ActionSet.free(X, costs="unit")
+    booster = lightgbm.LGBMClassifier(n_estimators=100, max_depth=4, verbose=-1, n_jobs=1)
     model = EqualRecourseBoosting(booster, actions=actions, max_people=1000)
-    plain, equal = model.fit_path(X, y, sensitive_features=group, penalties=[0.0, 10.0])
+    plain, equal = model.fit_path(X, y, sensitive_features=group, penalties=[0.0, 30.0])
     assert relative_gap(plain, clean, its_group, actions) > 0.7
-    assert relative_gap(equal, clean, its_group, actions) < 0.15
-    assert equal.score(clean, labels) > 0.99
+    assert relative_gap(equal, clean, its_group, actions) < 0.1
+    assert equal.score(clean, labels) > 0.98
 
 
 @both
