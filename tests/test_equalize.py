@@ -1,5 +1,7 @@
 """equalize: chosen on folds, judged on held-out people, with a placebo and the four cheats."""
 
+import html
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from tests._clouds import four_clouds
 
 from equirecourse import ActionSet, Equalized, EqualRecourseLinear, cheats_in_words, equalize, find_recourse
 from equirecourse._equalize import _mean_row, _pick, _without_a_gap, _Work
+from equirecourse.report import render
 
 FEW = {"n_boot": 100, "n_permutations": 100, "n_flipsets": 0}
 
@@ -62,6 +65,8 @@ def test_the_frontier_begins_with_the_plain_model_and_holds_the_choice(found):
     assert table["transport_gap"].iloc[equal.chosen] < table["transport_gap"].iloc[0]
     assert equal.frontier.criterion == "transport_gap"
     assert equal.after.document["frontier"][equal.chosen]["chosen"]
+    assert "kept" not in equal.after.document["comparison"]
+    assert 'data-test="kept"' not in render(equal.after.document)
 
 
 def test_the_cheats_stand_beside_the_reduction(found):
@@ -185,6 +190,12 @@ def test_where_there_is_no_gap_nothing_else_is_fitted(monkeypatch):
     )
     kept = equalize(LogisticRegression(), X, y, sensitive_features=coin, kappas=[3.0], **FEW)
     assert (kept.changed, len(kept.frontier.table), "frontier" in kept.after.document) == (False, 1, False)
+    assert kept.after.document["comparison"]["kept"] == kept.reason
+    page = render(kept.after.document)
+    assert page.count('data-test="kept"') == 1
+    assert html.escape(kept.reason, quote=False) in page.replace("&#39;", "'")
+    assert 'data-test="cheats"' not in page
+    assert "Reduction of the gap" not in page
     assert "beyond what chance alone would make it" in kept.reason
     assert asked == [[0.0], [0.0], [0.0], [0.0], [3.0]]  # three folds, all training people, and the placebo
 

@@ -246,7 +246,8 @@ def equalize(
     before, placebo = (audit(model, people, labels, **quiet) for model in (plain, fake))
     after = audit(fair, people, labels, **settings)
     islands = (_islands(before, plain, people, actions), _islands(after, fair, people, actions))
-    after = after.compared_with(before, placebo=placebo, seed=seed, islands=islands)
+    kept = None if chosen else reason
+    after = after.compared_with(before, placebo=placebo, seed=seed, islands=islands, kept=kept)
     if len(path) > 1:
         after = after.with_frontier(frontier, chosen)
     for section in after.summary["comparison"]["attributes"]:

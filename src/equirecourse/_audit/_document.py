@@ -254,10 +254,11 @@ class ComparedAttribute(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Section):
-    """Two or three models and the same people."""
+    """Two or three models and the same people; a sentence that says why the plain model was kept, if it was."""
 
     attributes: list[ComparedAttribute]
     models: dict[str, Model]
+    kept: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -117,6 +117,7 @@ class RecourseAudit:
         placebo: RecourseAudit | None = None,
         seed: int = 0,
         islands: tuple[float, float] | None = None,
+        kept: str | None = None,
     ) -> RecourseAudit:
         """The same audit with a section that sets it beside that of another model of the same people.
 
@@ -130,6 +131,8 @@ class RecourseAudit:
             Of the bootstrap interval of the reduction.
         islands : (float, float), optional
             Share of counterfactuals that are far from any accepted person, before and after.
+        kept : str, optional
+            Why the plain model was kept, where both audits are of the same one.
 
         Returns
         -------
@@ -143,7 +146,7 @@ class RecourseAudit:
             before.sections, self.sections, (before._costs, self._costs), self._groups,
             None if placebo is None else placebo.sections, _N_BOOT, seed, islands,
         )  # fmt: skip
-        return replace(self, sections=replace(self.sections, comparison=comparison))
+        return replace(self, sections=replace(self.sections, comparison=replace(comparison, kept=kept)))
 
     def with_frontier(self, frontier: Any, chosen: int) -> RecourseAudit:
         """The same audit with the trade between accuracy and gap that its model was chosen from.
