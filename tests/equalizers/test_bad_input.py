@@ -225,8 +225,8 @@ def test_parameters_out_of_range(model, parameters, match, people):
         ({"feature_costs": ["a", "b", "c"]}, r"feature_costs must be numbers, one per feature, got \['a', 'b', 'c'\]"),
         ({"kernel": "precomputed"}, r"kernel='precomputed' needs a square matrix, got shape \(60, 3\)|0 samples .* 3"),
         (
-            {"solver": "libsvm", "normalize": "group"},
-            r"solver='libsvm' needs differences in which the intercept cancels, .*; use solver='auto' or 'qp'",
+            {"kernel": "linear", "solver": "ipm", "normalize": "group"},
+            r"solver='ipm' needs differences in which the intercept cancels, .*; use solver='auto' or 'qp'",
         ),
     ],
     ids=str,
@@ -312,8 +312,7 @@ def test_a_kernel_matrix_beyond_the_limit_is_not_computed(refused, people, monke
     with pytest.raises(ValueError, match=r"A kernel matrix of 60 people takes .* GiB, .*; use EqualRecourseLinear"):
         usable.fit(people.X, people.y)
     np.testing.assert_array_equal(usable.decision_function(people.X), before)
-    # A linear kernel under hard equality needs no matrix, once there are many people.
-    monkeypatch.setattr(_kernel_problem, "_FEW_PEOPLE", 59)
+    # A linear kernel with few features needs no matrix.
     quietly(EqualRecourseSVC(kernel="linear"), people.X, people.y, sensitive_features=people.group)
 
 

@@ -30,7 +30,6 @@ from equirecourse.equalizers import EqualRecourseBoosting
         EqualRecourseSVC(),
         EqualRecourseSVC(kernel="linear"),
         EqualRecourseSVC(kernel="linear", solver="smo"),
-        EqualRecourseSVC(solver="libsvm"),
         EqualRecourseSVC(kernel="poly", degree=2),
         EqualRecourseSVC(kernel="sigmoid", normalize="group", recourse_penalty=1.0, penalty="squared"),
         EqualRecourseLinear(LogisticRegression()),
@@ -300,3 +299,11 @@ def test_the_fitted_learner_speaks_of_the_original_features(people):
 def test_probabilities_are_there_if_the_learner_has_them():
     assert hasattr(EqualRecourseLinear(LogisticRegression()), "predict_proba")
     assert not hasattr(EqualRecourseLinear(LinearSVC()), "predict_proba")
+
+
+def test_the_solver_libsvm_is_deprecated_and_finds_what_auto_finds(make_people):
+    X, y, group = make_people(100)
+    with pytest.warns(FutureWarning, match="solver='libsvm' is deprecated .* solver='auto' finds the same optimum"):
+        found = EqualRecourseSVC(solver="libsvm").fit(X, y, sensitive_features=group)
+    expected = EqualRecourseSVC().fit(X, y, sensitive_features=group)
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))

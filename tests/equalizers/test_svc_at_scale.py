@@ -215,7 +215,6 @@ def test_the_duality_gap_tells_a_solver_that_was_stopped(people):
 )
 def test_the_kernel_matrix_is_given_back_at_once(people, settings, monkeypatch):
     """Without waiting for the garbage collector: a path of fits would hold several matrices at a time."""
-    monkeypatch.setattr(_kernel_problem, "monomials_are_worth_it", lambda *given: True)
     made = []
     begin = _kernel_problem.KernelProblem.__init__
 

@@ -27,7 +27,6 @@ from equirecourse._validation import (
     split_features,
 )
 from equirecourse.equalizers._contrasts import Contrasts
-from equirecourse.equalizers._head_start import head_start
 from equirecourse.equalizers._penalty import fit_bound, fit_penalty
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._problem import FitData, Problem
@@ -309,8 +308,6 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
             hard=np.isinf(self.recourse_penalty) and bound is None,
             tol=self.balance_tol,
             satisfied=satisfied,
-            # The paper's loop begins with the plain model, and ends with its last round.
-            begin=partial(head_start, problem, self._setting, 0 if self.on_cycle == "last" else self.max_rounds),
         )
         return doubted_if_constant(rounds)
 

@@ -26,7 +26,6 @@ from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._distribution import KAPPAS, minimise_distance
 from equirecourse.equalizers._experience import Experience
-from equirecourse.equalizers._head_start import LinearScore
 from equirecourse.equalizers._liblinear import ExactLinearSVC, can_solve
 from equirecourse.equalizers._losses import LinearLoss, read_loss
 from equirecourse.equalizers._problem import FitData
@@ -466,19 +465,6 @@ class _LinearProblem:
     def repeats(self, rounds: Rounds) -> bool:  # noqa: ARG002
         """A learner is asked again: nothing is known of how it stops."""
         return False
-
-    def part(self, rows: NDArray[np.intp], weight: float) -> _LinearProblem | None:
-        """The same problem for some of the people, each counted ``weight`` times, where that saves exact solves."""
-        if self.exact is None:
-            return None
-        return _LinearProblem(self.model, self.data.part(rows, weight))
-
-    def carry_over(self, fit: _LinearFit, part: _LinearProblem) -> LinearScore:
-        """What a fit of a part says of everybody."""
-        if self.exact is not None and part.exact is not None:
-            self.exact.expect(part.exact)
-        scores = self.data.sign * (np.asarray(self.data.X @ fit.coef) + fit.intercept)
-        return LinearScore(scores, scores, fit.norm)
 
     def at_work(self) -> AbstractContextManager[Any]:
         """A learner does as it likes; our own solvers have threads of their own, or steps too small for any."""

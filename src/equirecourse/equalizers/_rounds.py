@@ -178,7 +178,6 @@ def run_rounds(
     hard: bool,
     tol: float,
     satisfied: Callable[[Round], bool],
-    begin: Callable[[], Round | None] = lambda: None,
 ) -> Rounds:
     """Fit, look who is rejected, balance those, and again.
 
@@ -198,8 +197,6 @@ def run_rounds(
         Relative imbalance that counts as zero when the loop has failed to end.
     satisfied : callable
         Whether a round is all that was asked for, even if the next one would differ: a bound that it keeps to.
-    begin : callable
-        Returns a guess whose rejected people are balanced first, or None for those of the plain model.
     """
     plain = look(setting, 0, "plain", fit_contrasts(None), None, None)
     if satisfied(plain):
@@ -222,9 +219,6 @@ def run_rounds(
         last = history[-1]
         earlier = [r.own for r in history[-setting.memory : -1]]
         contrasts = last.own.joined_with(earlier) if earlier else last.own
-        guess = begin() if number == 1 else None
-        if guess is not None and len(guess.own) == len(plain.own):
-            contrasts = guess.own
         current = look(setting, number, "rejected", fit_contrasts(contrasts), contrasts, last)
         history.append(current)
         state = current.own.weights.tobytes()
