@@ -59,7 +59,7 @@ def _cross_validation(n: int, folds: int) -> None:
     print(f"{'kernel':<8} {'C':>6} {'ours':>8} {'n_jobs=2':>9} {'SVC':>8} {'ours ÷ SVC':>11} {'n_jobs=2 ÷ SVC':>15}")
     for name in ("poly 2", "poly 3"):
         for C in (10 / n, 1.0, 10.0):
-            model = EqualRecourseSVC(C=C, tol=1e-3, min_rejected=1, on_cycle="last", **KERNELS[name])
+            model = EqualRecourseSVC(C=C, tol=1e-3, min_rejected=1, round_options={"on_cycle": "last"}, **KERNELS[name])
             grid = {"recourse_penalty": list(PENALTIES)}
 
             def ours(n_jobs: int, model=model, grid=grid) -> None:  # type: ignore[no-untyped-def]

@@ -30,7 +30,7 @@ def test_it_is_the_model_of_the_learner(loss, settings):
     X, y, group = people()
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
     learner = LinearSVC(loss=loss, C=0.01, tol=1e-9, max_iter=1_000_000, random_state=0, **settings)
-    common = {"max_rounds": 1, "balance_tol": 1e9}
+    common = {"max_rounds": 1, "round_options": {"balance_tol": 1e9}}
     ours = EqualRecourseLinear(learner, objective="paper", **common).fit(
         X, y, sensitive_features=group, sample_weight=weight
     )
@@ -48,7 +48,7 @@ def test_it_is_the_model_of_the_learner(loss, settings):
 def test_a_soft_penalty_is_that_of_the_learner_too(loss):
     X, y, group = people()
     learner = LinearSVC(loss=loss, C=0.01, tol=1e-9, max_iter=1_000_000, random_state=0)
-    common = {"max_rounds": 1, "balance_tol": 1e9, "penalty": "squared", "recourse_penalty": 3.0}
+    common = {"max_rounds": 1, "round_options": {"balance_tol": 1e9}, "penalty": "squared", "recourse_penalty": 3.0}
     ours = EqualRecourseLinear(learner, objective="paper", **common).fit(X, y, sensitive_features=group)
     theirs = EqualRecourseLinear(learner, objective="paper", solver="learner", **common).fit(
         X, y, sensitive_features=group
@@ -81,7 +81,7 @@ def test_with_many_features_it_is_the_model_of_the_learner_too(loss, dual, setti
     X, y, group = people(n=400, d=120)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y))
     learner = LinearSVC(loss=loss, dual=dual, C=0.01, tol=1e-9, max_iter=1_000_000, random_state=0, **settings)
-    common = {"max_rounds": 1, "balance_tol": 1e9}
+    common = {"max_rounds": 1, "round_options": {"balance_tol": 1e9}}
     ours = EqualRecourseLinear(learner, objective="paper", **common).fit(
         form(X), y, sensitive_features=group, sample_weight=weight
     )
@@ -132,7 +132,9 @@ def test_sparse_people_stay_sparse(loss, monkeypatch):
 @pytest.mark.parametrize(("loss", "form"), [("hinge", np.asarray), ("squared_hinge", sparse.csr_array)])
 def test_too_few_passes_are_told(loss, form):
     X, y, group = people(n=400, d=120)
-    model = EqualRecourseLinear(LinearSVC(loss=loss, max_iter=1), objective="paper", max_rounds=1, balance_tol=1e9)
+    model = EqualRecourseLinear(
+        LinearSVC(loss=loss, max_iter=1), objective="paper", max_rounds=1, round_options={"balance_tol": 1e9}
+    )
     with pytest.warns(ConvergenceWarning, match="stopped after .* of LinearSVC; scale the features, lower C, raise"):
         model.fit(form(X), y, sensitive_features=group)
 

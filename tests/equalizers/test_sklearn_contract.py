@@ -307,3 +307,18 @@ def test_the_solver_libsvm_is_deprecated_and_finds_what_auto_finds(make_people):
         found = EqualRecourseSVC(solver="libsvm").fit(X, y, sensitive_features=group)
     expected = EqualRecourseSVC().fit(X, y, sensitive_features=group)
     np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+
+
+@pytest.mark.parametrize("option", [{"memory": 2}, {"on_cycle": "stop"}, {"balance_tol": 0.5}], ids=str)
+@pytest.mark.parametrize(
+    "model", [EqualRecourseSVC(), EqualRecourseLinear(LinearSVC(), objective="paper")], ids=["s", "l"]
+)
+@pytest.mark.filterwarnings("ignore:The rounds over the rejected set:sklearn.exceptions.ConvergenceWarning")
+def test_options_of_the_rounds_by_their_own_names_are_deprecated(model, option, make_people):
+    X, y, group = make_people(100)
+    (name,) = option
+    with pytest.warns(FutureWarning, match=f"The parameter {name} is deprecated .*; use round_options={{'{name}': "):
+        found = clone(model).set_params(**option).fit(X, y, sensitive_features=group)
+    expected = clone(model).set_params(round_options=option).fit(X, y, sensitive_features=group)
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+    pd.testing.assert_frame_equal(found.rounds_, expected.rounds_)

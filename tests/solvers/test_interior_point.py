@@ -94,7 +94,12 @@ def test_the_limit_on_iterations_is_kept_and_said():
 def test_feature_costs_need_no_kernel_matrix(monkeypatch):
     X, y = people(120, 4)
     group = np.arange(120) % 2
-    settings = {"kernel": "linear", "feature_costs": [1.0, 0.5, 2.0, 3.0], "max_rounds": 1, "balance_tol": 1e9}
+    settings = {
+        "kernel": "linear",
+        "feature_costs": [1.0, 0.5, 2.0, 3.0],
+        "max_rounds": 1,
+        "round_options": {"balance_tol": 1e9},
+    }
     expected = EqualRecourseSVC(solver="smo", tol=1e-8, **settings).fit(X, y, sensitive_features=group)
     monkeypatch.setattr(_kernel_problem, "_MOST_GRAM_BYTES", 0)
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 
 from equirecourse._validation import refuse_masked
 from equirecourse.actions import NORMS, ActionSet
-from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
+from equirecourse.equalizers._base import DEFAULT_SHARES, DEPRECATED, EqualRecourseEstimator
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._distribution import KAPPAS, minimise_distance
 from equirecourse.equalizers._experience import Experience
@@ -127,13 +127,14 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         The label that means yes; by default the larger one.
     max_rounds : int, default=10
         Most rounds over the rejected set after the plain one.
-    memory : int, default=1
-        Number of latest rounds whose differences are all balanced.
-    on_cycle : {"mix", "stop", "last"}, default="mix"
-        Under hard equality of two groups, look for a gap of zero between two rounds when the rounds do not end by
-        themselves; "stop" keeps the best round, and "last" the last one, as the paper's loop does.
-    balance_tol : float, default=1e-3
-        Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    round_options : dict or None, default=None
+        Options of the rounds over the rejected set. ``memory`` (1): number of latest rounds whose differences are all
+        balanced; 2 steadies rounds that go back and forth, at some cost in accuracy. ``on_cycle`` ("mix"): under hard
+        equality of two groups, look for a gap of zero between two rounds when the rounds do not end by themselves;
+        "stop" keeps the best round, and "last" the last one, as the paper's loop does. ``balance_tol`` (1e-3): gap,
+        relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    memory, on_cycle, balance_tol : deprecated
+        Give them in ``round_options``.
     solver : {"auto", "learner"}, default="auto"
         "learner" calls the learner's own ``fit``. "auto" does so too, except for a LinearSVC with the l2 penalty (and
         ``normalize="rejected"``), whose optimum it finds by itself. On at most 100 dense features (1,000 for the hinge
@@ -227,9 +228,10 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         min_rejected: int = 5,
         favorable_label: Any = None,
         max_rounds: int = 10,
-        memory: int = 1,
-        on_cycle: str = "mix",
-        balance_tol: float = 1e-3,
+        round_options: dict[str, Any] | None = None,
+        memory: Any = DEPRECATED,
+        on_cycle: Any = DEPRECATED,
+        balance_tol: Any = DEPRECATED,
         solver: str = "auto",
     ) -> None:
         self.estimator = estimator
@@ -247,6 +249,7 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         self.min_rejected = min_rejected
         self.favorable_label = favorable_label
         self.max_rounds = max_rounds
+        self.round_options = round_options
         self.memory = memory
         self.on_cycle = on_cycle
         self.balance_tol = balance_tol

@@ -303,7 +303,8 @@ def _warn_of_no_end(ending: str, kept: Round, why: str) -> None:
     warnings.warn(
         f"The rounds over the rejected set did not converge ({ending}); round {kept.number} is kept, {why} "
         f"({kept.summary['relative_gap']:.2g} of the mean distance). "
-        "rounds_ has them all; a larger max_rounds, memory=2 or a finite recourse_penalty may help.",
+        "rounds_ has them all; a larger max_rounds, round_options={'memory': 2} or a finite "
+        "recourse_penalty may help.",
         ConvergenceWarning,
         stacklevel=6,
     )

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_feature_costs
 from equirecourse.equalizers._approximation import FourierMap, NystroemMap, fit_fourier, fit_nystroem
-from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
+from equirecourse.equalizers._base import DEFAULT_SHARES, DEPRECATED, EqualRecourseEstimator
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._distribution import KAPPAS, minimise_distance
 from equirecourse.equalizers._kernel_problem import KernelFit, KernelProblem
@@ -89,14 +89,14 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         "ipm" for a linear kernel with few features and "smo" otherwise. "libsvm" is deprecated, and is "auto".
     max_rounds : int, default=10
         Most rounds over the rejected set after the plain one.
-    memory : int, default=1
-        Number of latest rounds whose differences are all balanced. 2 steadies rounds that go back and forth, at some
-        cost in accuracy.
-    on_cycle : {"mix", "stop", "last"}, default="mix"
-        Under hard equality of two groups, look for a gap of zero between two rounds when the rounds do not end by
-        themselves; "stop" keeps the best round, and "last" the last one, as the paper's loop does.
-    balance_tol : float, default=1e-3
-        Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    round_options : dict or None, default=None
+        Options of the rounds over the rejected set. ``memory`` (1): number of latest rounds whose differences are all
+        balanced; 2 steadies rounds that go back and forth, at some cost in accuracy. ``on_cycle`` ("mix"): under hard
+        equality of two groups, look for a gap of zero between two rounds when the rounds do not end by themselves;
+        "stop" keeps the best round, and "last" the last one, as the paper's loop does. ``balance_tol`` (1e-3): gap,
+        relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    memory, on_cycle, balance_tol : deprecated
+        Give them in ``round_options``.
     tol : float, default=1e-4
         Tolerance of the solver: largest violation of the optimality conditions, in units of the margin.
     max_iter : int, default=10_000_000
@@ -215,9 +215,10 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         favorable_label: Any = None,
         solver: str = "auto",
         max_rounds: int = 10,
-        memory: int = 1,
-        on_cycle: str = "mix",
-        balance_tol: float = 1e-3,
+        round_options: dict[str, Any] | None = None,
+        memory: Any = DEPRECATED,
+        on_cycle: Any = DEPRECATED,
+        balance_tol: Any = DEPRECATED,
         tol: float = 1e-4,
         max_iter: int = 10_000_000,
         approximation: str | None = None,
@@ -240,6 +241,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         self.favorable_label = favorable_label
         self.solver = solver
         self.max_rounds = max_rounds
+        self.round_options = round_options
         self.memory = memory
         self.on_cycle = on_cycle
         self.balance_tol = balance_tol
