@@ -124,3 +124,11 @@ def test_the_squared_hinge_under_a_projection_is_that_of_projected_features(left
     if left == 0:
         z = np.random.default_rng(1).normal(size=5)
         assert ours.coef @ z == pytest.approx(0, abs=1e-9)
+
+
+def test_rounding_of_a_large_objective_does_not_shorten_newton_steps():
+    X, y = people(50_000, 5)
+    svm = SquaredHingeSVM(X, y, np.full(len(y), 100.0))
+    basis = projection(5)[0]
+    for left in np.geomspace(1.0, 1e-6, 25):  # each a little further than the last
+        assert svm.solve(basis, np.array([left])).n_iter < 10

@@ -36,9 +36,10 @@ __all__ = ["SquaredHingeSVM"]
 Array = NDArray[np.float64]
 
 _FEW_FEATURES = 100  # whose Hessian, d² numbers a person, costs about as much as the products that it saves
-_FINER = 1e-3  # of tol, where steps are exact: the last one squares the error
+_FINER = 1e-3  # of tol: where steps are exact, one more makes the error far smaller than tol, if it is not already
 _LOOSEST = 0.1  # residual of a step's equations relative to the gradient; falls with its root (Nocedal, Wright: 7.1)
 _MOST_PRODUCTS = 500  # with the Hessian, in one step
+_NOISE = 1e-12  # of the objective, which near the optimum hides by how much a step lowers it
 _SHORTEST = 2.0**-30  # of a step, in the search along it
 _WORTH_A_COPY = 0.7  # share of the people who are active, above which the products are those of everybody
 
@@ -62,7 +63,7 @@ class SquaredHingeSVM:
     ) -> None:
         self.X, self.y, self.C = by_rows(X), y, C
         self.few = not sparse.issparse(X) and X.shape[1] <= _FEW_FEATURES
-        self.tol, self.max_iter = (_FINER * tol if self.few else tol), max_iter
+        self.tol, self.max_iter = tol, max_iter
         self.scaling = float(intercept_scaling) if fit_intercept else 0.0
         self._upper = np.where(C > 0, np.inf, 0.0)
         self._longest = float(np.sqrt(squares_of(self.X).max(initial=0.0) + self.scaling**2))
@@ -77,7 +78,7 @@ class SquaredHingeSVM:
         y, C, z = self.y, self.C, self._z
         scores = everybody.times(z)
         value = self._value(z, scores)
-        n_iter, first = 0, 0.0
+        n_iter, first, within = 0, 0.0, not self.few
         while True:
             slack = np.maximum(0.0, 1.0 - y * scores)
             beta = 2.0 * C * slack * y
@@ -89,14 +90,15 @@ class SquaredHingeSVM:
             dual_gradient = y * (scores - along) - 1.0 + slack * (beta != 0)
             violation = violation_of(dual_gradient, np.abs(beta), self._upper)
             rounding = np.finfo(float).eps * self._longest * (self._longest * float(np.abs(beta).sum()))
-            if violation <= max(self.tol, rounding) or n_iter >= self.max_iter:
+            if violation <= max(self.tol if within else _FINER * self.tol, rounding) or n_iter >= self.max_iter:
                 break
+            within = within or violation <= self.tol
             step = self._step(everybody, gradient, slack > 0, min(_LOOSEST, np.sqrt(size / first)))
             n_iter += 1
             along, share, slope = everybody.times(step), 1.0, float(gradient @ step)
             while share >= _SHORTEST:
                 after = self._value(z + share * step, scores + share * along)
-                if after <= value + 1e-4 * share * slope:
+                if after <= value + 1e-4 * share * slope + _NOISE * abs(value):
                     break
                 share /= 2.0
             if share < _SHORTEST:  # rounding errors have taken over
