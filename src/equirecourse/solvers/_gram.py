@@ -99,8 +99,8 @@ def gram_matrix(
         strip = _kernel(left[start:stop], right[start:], kernel, degree, buffer)
         K[start:stop, start:] = strip
         K[stop:, start:stop] = strip[:, stop - start :].T
-        corner = np.triu(strip[:, : stop - start], 1)  # BLAS may round the two halves differently
-        K[start:stop, start:stop] = corner + corner.T + np.diag(strip.diagonal())
+        corner = strip[:, : stop - start]
+        K[start:stop, start:stop] = 0.5 * (corner + corner.T)  # BLAS may round the two halves differently
         start = stop
     if kernel == "rbf":
         np.fill_diagonal(K, 1.0)  # a person is at no distance from themselves, whatever the rounding
