@@ -6,7 +6,6 @@ python -m benchmarks speed [--quick]
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from sklearn.svm import SVC
 from benchmarks._timing import seconds
 from equirecourse import EqualRecourseSVC, recourse_frontier
 from equirecourse.datasets import load_credit
-from equirecourse.equalizers._polynomial import MonomialDual, monomials, monomials_are_worth_it
 from equirecourse.exceptions import ConvergenceWarning, UndefinedRecourseWarning
 from equirecourse.solvers import Balance, DualSolution, KernelDual, ReferenceDual, gram_matrix
 
@@ -61,7 +59,7 @@ def _cross_validation(n: int, folds: int) -> None:
     print(f"{'kernel':<8} {'C':>6} {'ours':>8} {'n_jobs=2':>9} {'SVC':>8} {'ours ÷ SVC':>11} {'n_jobs=2 ÷ SVC':>15}")
     for name in ("poly 2", "poly 3"):
         for C in (10 / n, 1.0, 10.0):
-            model = EqualRecourseSVC(C=C, tol=1e-3, min_rejected=1, on_cycle="last", **KERNELS[name])
+            model = EqualRecourseSVC(C=C, tol=1e-3, min_rejected=1, round_options={"on_cycle": "last"}, **KERNELS[name])
             grid = {"recourse_penalty": list(PENALTIES)}
 
             def ours(n_jobs: int, model=model, grid=grid) -> None:  # type: ignore[no-untyped-def]
@@ -163,8 +161,8 @@ def _against_cvxopt(n: int) -> None:
             bounds = np.full(n, C)
             found: dict[str, DualSolution] = {}
 
-            def ours(K=K, bounds=bounds, balance=balance, found=found, gamma=gamma, kernel=kernel):  # type: ignore[no-untyped-def]
-                found["ours"] = _dual(X, K, signed, bounds, gamma, kernel).solve_penalty(balance, PENALTY)
+            def ours(K=K, bounds=bounds, balance=balance, found=found):  # type: ignore[no-untyped-def]
+                found["ours"] = KernelDual(K, signed, bounds, tol=ENOUGH).solve_penalty(balance, PENALTY)
 
             def theirs(K=K, bounds=bounds, balance=balance, found=found):  # type: ignore[no-untyped-def]
                 found["CVXOPT"] = ReferenceDual(K, signed, bounds, tol=1e-6).solve_penalty(balance, PENALTY)
@@ -178,15 +176,6 @@ def _against_cvxopt(n: int) -> None:
                 f"{errors['CVXOPT']:>8.0e} {times['CVXOPT'] / times['ours']:>14.0f}",
                 flush=True,
             )
-
-
-def _dual(X: np.ndarray, K: np.ndarray, y: np.ndarray, C: np.ndarray, gamma: float, kernel: dict[str, Any]) -> Any:
-    """The solver that ``solver="auto"`` takes; the kernel matrix is there already, as CVXOPT's is."""
-    degree = kernel.get("degree")
-    if degree is not None and monomials_are_worth_it((len(X), X.shape[1]), degree, kernel["coef0"], float(C.sum())):
-        features = monomials(X, degree=degree, gamma=gamma, coef0=kernel["coef0"])
-        return MonomialDual(features, lambda: K, y, C, tol=ENOUGH, max_iter=10_000_000)
-    return KernelDual(K, y, C, tol=ENOUGH)
 
 
 def _dual_value(solution: DualSolution, y: NDArray[np.float64], balance: Balance) -> float:

@@ -191,11 +191,12 @@ def test_groups_that_the_plain_model_accepts_have_no_recourse_to_equalise(model,
         ),
         ({"normalize": "sample"}, r"'normalize' parameter .* must be a str among .* Got 'sample'"),
         ({"penalty": "l1"}, r"'penalty' parameter .* Got 'l1'"),
-        ({"on_cycle": "panic"}, r"'on_cycle' parameter .* Got 'panic'"),
+        ({"round_options": {"on_cycle": "panic"}}, r"'on_cycle' parameter .* Got 'panic'"),
         ({"min_rejected": 0}, r"'min_rejected' parameter .* Got 0"),
         ({"max_rounds": -1}, r"'max_rounds' parameter .* Got -1"),
-        ({"memory": 0}, r"'memory' parameter .* Got 0"),
-        ({"balance_tol": -1e-3}, r"'balance_tol' parameter .* Got -0.001"),
+        ({"round_options": {"memory": 0}}, r"'memory' parameter .* Got 0"),
+        ({"round_options": {"memroy": 2}}, r"round_options has no 'memroy'; it may hold memory, on_cycle, balance_tol"),
+        ({"round_options": {"balance_tol": -1e-3}}, r"'balance_tol' parameter .* Got -0.001"),
     ],
     ids=str,
 )
@@ -225,8 +226,8 @@ def test_parameters_out_of_range(model, parameters, match, people):
         ({"feature_costs": ["a", "b", "c"]}, r"feature_costs must be numbers, one per feature, got \['a', 'b', 'c'\]"),
         ({"kernel": "precomputed"}, r"kernel='precomputed' needs a square matrix, got shape \(60, 3\)|0 samples .* 3"),
         (
-            {"solver": "libsvm", "normalize": "group"},
-            r"solver='libsvm' needs differences in which the intercept cancels, .*; use solver='auto' or 'qp'",
+            {"kernel": "linear", "solver": "ipm", "normalize": "group"},
+            r"solver='ipm' needs differences in which the intercept cancels, .*; use solver='auto' or 'qp'",
         ),
     ],
     ids=str,
@@ -312,8 +313,7 @@ def test_a_kernel_matrix_beyond_the_limit_is_not_computed(refused, people, monke
     with pytest.raises(ValueError, match=r"A kernel matrix of 60 people takes .* GiB, .*; use EqualRecourseLinear"):
         usable.fit(people.X, people.y)
     np.testing.assert_array_equal(usable.decision_function(people.X), before)
-    # A linear kernel under hard equality needs no matrix, once there are many people.
-    monkeypatch.setattr(_kernel_problem, "_FEW_PEOPLE", 59)
+    # A linear kernel with few features needs no matrix.
     quietly(EqualRecourseSVC(kernel="linear"), people.X, people.y, sensitive_features=people.group)
 
 

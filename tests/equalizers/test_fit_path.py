@@ -48,7 +48,9 @@ def test_equality_once_reached_is_not_solved_again(people, solver, monkeypatch):
     solves = []
     solve = dual.solve_penalty
     monkeypatch.setattr(dual, "solve_penalty", lambda *given: solves.append(given[2]) or solve(*given))
-    model = EqualRecourseSVC(kernel="linear", solver=solver, min_rejected=1, on_cycle="last", tol=1e-7)
+    model = EqualRecourseSVC(
+        kernel="linear", solver=solver, min_rejected=1, round_options={"on_cycle": "last"}, tol=1e-7
+    )
     small, large, larger = model.fit_path(X, y, sensitive_features=groups, penalties=[1e-3, 1e4, 1e5])
     assert 1e-3 in solves
     assert 1e4 in solves
@@ -77,8 +79,12 @@ def test_the_interior_point_takes_the_penalty_as_it_is(people, penalty):
     """Two ways to λ|u|: the interior point with its multiplier at the bound, and the dense program of CVXOPT."""
     X, y, groups = people
     settings = {"C": 1.0, "kernel": "linear", "recourse_penalty": penalty, "max_rounds": 1, "min_rejected": 1}
-    ours = EqualRecourseSVC(solver="ipm", on_cycle="last", tol=1e-7, **settings).fit(X, y, sensitive_features=groups)
-    theirs = EqualRecourseSVC(solver="qp", on_cycle="last", tol=1e-7, **settings).fit(X, y, sensitive_features=groups)
+    ours = EqualRecourseSVC(solver="ipm", round_options={"on_cycle": "last"}, tol=1e-7, **settings).fit(
+        X, y, sensitive_features=groups
+    )
+    theirs = EqualRecourseSVC(solver="qp", round_options={"on_cycle": "last"}, tol=1e-7, **settings).fit(
+        X, y, sensitive_features=groups
+    )
     assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-7)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     np.testing.assert_allclose(ours.multiplier_, theirs.multiplier_, atol=1e-4)
@@ -89,7 +95,7 @@ def test_the_papers_loop_keeps_its_last_round(people):
     X, y, groups = people
     settings = {"C": 0.03, "kernel": "linear", "recourse_penalty": 0.2, "min_rejected": 1, "tol": 1e-7}
     with pytest.warns(ConvergenceWarning, match="the loop ends with"):
-        short = EqualRecourseSVC(on_cycle="last", **settings).fit(X, y, sensitive_features=groups)
+        short = EqualRecourseSVC(round_options={"on_cycle": "last"}, **settings).fit(X, y, sensitive_features=groups)
     assert short.ending_ == "the rounds came back to an earlier rejected set"
     # The loop by hand, one round at a time.
     rejected = EqualRecourseSVC(**{**settings, "recourse_penalty": 0.0}).fit(X, y).predict(X) == -1

@@ -225,7 +225,7 @@ def test_settings_of_any_order_and_kind_keep_their_rows(people):
     X, y, group = people
     grid = [
         {"recourse_penalty": [5.0, 0.5, 0.5]},
-        {"recourse_penalty": [np.inf], "memory": [1, 2]},
+        {"recourse_penalty": [np.inf], "round_options": [None, {"memory": 2}]},
         {"C": [0.1]},
         {"difference_bound": [0.2]},
     ]

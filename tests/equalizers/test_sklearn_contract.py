@@ -30,7 +30,6 @@ from equirecourse.equalizers import EqualRecourseBoosting
         EqualRecourseSVC(),
         EqualRecourseSVC(kernel="linear"),
         EqualRecourseSVC(kernel="linear", solver="smo"),
-        EqualRecourseSVC(solver="libsvm"),
         EqualRecourseSVC(kernel="poly", degree=2),
         EqualRecourseSVC(kernel="sigmoid", normalize="group", recourse_penalty=1.0, penalty="squared"),
         EqualRecourseLinear(LogisticRegression()),
@@ -300,3 +299,26 @@ def test_the_fitted_learner_speaks_of_the_original_features(people):
 def test_probabilities_are_there_if_the_learner_has_them():
     assert hasattr(EqualRecourseLinear(LogisticRegression()), "predict_proba")
     assert not hasattr(EqualRecourseLinear(LinearSVC()), "predict_proba")
+
+
+def test_the_solver_libsvm_is_deprecated_and_finds_what_auto_finds(make_people):
+    X, y, group = make_people(100)
+    with pytest.warns(FutureWarning, match="solver='libsvm' is deprecated .* solver='auto' finds the same optimum"):
+        found = EqualRecourseSVC(solver="libsvm").fit(X, y, sensitive_features=group)
+    expected = EqualRecourseSVC().fit(X, y, sensitive_features=group)
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+
+
+@pytest.mark.parametrize("option", [{"memory": 2}, {"on_cycle": "stop"}, {"balance_tol": 0.5}], ids=str)
+@pytest.mark.parametrize(
+    "model", [EqualRecourseSVC(), EqualRecourseLinear(LinearSVC(), objective="paper")], ids=["s", "l"]
+)
+@pytest.mark.filterwarnings("ignore:The rounds over the rejected set:sklearn.exceptions.ConvergenceWarning")
+def test_options_of_the_rounds_by_their_own_names_are_deprecated(model, option, make_people):
+    X, y, group = make_people(100)
+    (name,) = option
+    with pytest.warns(FutureWarning, match=f"The parameter {name} is deprecated .*; use round_options={{'{name}': "):
+        found = clone(model).set_params(**option).fit(X, y, sensitive_features=group)
+    expected = clone(model).set_params(round_options=option).fit(X, y, sensitive_features=group)
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+    pd.testing.assert_frame_equal(found.rounds_, expected.rounds_)

@@ -39,7 +39,7 @@ def people(make_people):
 @pytest.mark.parametrize("kernel", [{"kernel": "rbf"}, {"kernel": "poly", "degree": 2}], ids=["rbf", "poly"])
 def test_with_everybody_as_a_landmark_nystroem_is_the_kernel_itself(people, kernel, costs):
     X, y, group = (part[:120] for part in people)
-    settings = {"feature_costs": costs, "max_rounds": 1, "on_cycle": "stop", "tol": 1e-8, **kernel}
+    settings = {"feature_costs": costs, "max_rounds": 1, "round_options": {"on_cycle": "stop"}, "tol": 1e-8, **kernel}
     exact = EqualRecourseSVC(**settings).fit(X, y, sensitive_features=group)
     approximate = EqualRecourseSVC(approximation="nystroem", n_components=120, random_state=0, **settings)
     approximate.fit(X, y, sensitive_features=group)
@@ -138,7 +138,7 @@ def test_an_approximation_that_does_not_fit_the_kernel_is_refused(people, parame
 
 def test_many_people_have_a_kernel_matrix_in_single_precision(people, monkeypatch):
     X, y, group = people
-    settings = {"max_rounds": 1, "on_cycle": "stop", "balance_tol": 1e9, "tol": 1e-5}
+    settings = {"max_rounds": 1, "round_options": {"on_cycle": "stop", "balance_tol": 1e9}, "tol": 1e-5}
     double = EqualRecourseSVC(**settings).fit(X, y, sensitive_features=group)
     monkeypatch.setattr(_kernel_problem, "_DOUBLE_PRECISION", 10)
     single = EqualRecourseSVC(**settings).fit(X, y, sensitive_features=group)
@@ -189,7 +189,9 @@ def test_memory_is_what_the_machine_or_its_container_leaves(tmp_path, monkeypatc
 )
 def test_the_duality_gap_is_small_and_shrinks_with_the_tolerance(people, parameters):
     X, y, group = people
-    fine = EqualRecourseSVC(tol=1e-8, max_rounds=1, on_cycle="stop", **parameters).fit(X, y, sensitive_features=group)
+    fine = EqualRecourseSVC(tol=1e-8, max_rounds=1, round_options={"on_cycle": "stop"}, **parameters).fit(
+        X, y, sensitive_features=group
+    )
     assert 0 <= fine.dual_gap_ <= 1e-6
 
 
@@ -215,7 +217,6 @@ def test_the_duality_gap_tells_a_solver_that_was_stopped(people):
 )
 def test_the_kernel_matrix_is_given_back_at_once(people, settings, monkeypatch):
     """Without waiting for the garbage collector: a path of fits would hold several matrices at a time."""
-    monkeypatch.setattr(_kernel_problem, "monomials_are_worth_it", lambda *given: True)
     made = []
     begin = _kernel_problem.KernelProblem.__init__
 

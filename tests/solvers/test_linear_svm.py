@@ -16,14 +16,18 @@ def people(n, d, seed=0, noise=1.0):
 
 
 def projection(d, seed=1, left=0.0):
-    z = np.random.default_rng(seed).normal(size=d)
-    return np.eye(d) - (1 - left) * np.outer(z, z) / (z @ z)
+    z = np.random.default_rng(seed).normal(size=(d, 1))
+    return z / np.linalg.norm(z), np.array([left])
+
+
+def matrix_of(basis, factors):
+    return np.eye(len(basis)) - (basis * (1 - factors)) @ basis.T
 
 
 def check(found, X, y, C, shrink, *, intercept=True):
     """The optimality conditions, from nothing but the numbers."""
     gamma = y * found.beta
-    A = np.eye(X.shape[1]) if shrink is None else shrink
+    A = matrix_of(*shrink) if shrink else np.eye(X.shape[1])
     np.testing.assert_allclose(A @ A @ X.T @ found.beta, found.coef, rtol=1e-6, atol=1e-8 * np.abs(found.coef).max())
     np.testing.assert_allclose(X @ found.coef + found.constant, found.scores, atol=1e-8)
     if intercept:
@@ -43,9 +47,9 @@ def check(found, X, y, C, shrink, *, intercept=True):
 def test_screening_equals_no_screening(d, C, left):
     X, y = people(9000, d)
     weights = C * np.random.default_rng(2).uniform(0.5, 2.0, size=len(y))
-    shrink = None if left is None else projection(d, left=left)
-    screened = LinearSVM(X, y, weights, tol=1e-6).solve(shrink)
-    at_once = LinearSVM(X, y, weights, tol=1e-6).solve(shrink, screen=False)
+    shrink = () if left is None else projection(d, left=left)
+    screened = LinearSVM(X, y, weights, tol=1e-6).solve(*shrink)
+    at_once = LinearSVM(X, y, weights, tol=1e-6).solve(*shrink, screen=False)
     check(screened, X, y, weights, shrink)
     assert screened.objective == pytest.approx(at_once.objective, rel=1e-9)
     np.testing.assert_allclose(screened.coef, at_once.coef, atol=1e-6)
@@ -80,9 +84,9 @@ def test_other_balances_of_the_same_people_start_from_the_last_one(monkeypatch):
     svm = LinearSVM(X, y, C)
     for seed in range(4):
         shrink = projection(4, seed=seed)
-        again = svm.solve(shrink)
+        again = svm.solve(*shrink)
         check(again, X, y, C, shrink)
-        fresh = LinearSVM(X, y, C).solve(shrink, screen=False)
+        fresh = LinearSVM(X, y, C).solve(*shrink, screen=False)
         assert again.objective == pytest.approx(fresh.objective, rel=1e-9)
 
 
@@ -112,10 +116,19 @@ def test_the_squared_hinge_under_a_projection_is_that_of_projected_features(left
     X, y = people(30_000, 5)
     shrink = projection(5, left=left)
     C = np.full(len(y), 1e-3)
-    ours = SquaredHingeSVM(X, y, C).solve(shrink)
-    projected = SquaredHingeSVM(X @ shrink, y, C).solve()
-    np.testing.assert_allclose(ours.coef, shrink @ projected.coef, atol=1e-8)
+    ours = SquaredHingeSVM(X, y, C).solve(*shrink)
+    A = matrix_of(*shrink)
+    projected = SquaredHingeSVM(X @ A, y, C).solve()
+    np.testing.assert_allclose(ours.coef, A @ projected.coef, atol=1e-8)
     assert abs(ours.gap) <= 1e-9 * ours.objective
     if left == 0:
         z = np.random.default_rng(1).normal(size=5)
         assert ours.coef @ z == pytest.approx(0, abs=1e-9)
+
+
+def test_rounding_of_a_large_objective_does_not_shorten_newton_steps():
+    X, y = people(50_000, 5)
+    svm = SquaredHingeSVM(X, y, np.full(len(y), 100.0))
+    basis = projection(5)[0]
+    for left in np.geomspace(1.0, 1e-6, 25):  # each a little further than the last
+        assert svm.solve(basis, np.array([left])).n_iter < 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -27,7 +28,6 @@ from equirecourse._validation import (
     split_features,
 )
 from equirecourse.equalizers._contrasts import Contrasts
-from equirecourse.equalizers._head_start import head_start
 from equirecourse.equalizers._penalty import fit_bound, fit_penalty
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._problem import FitData, Problem
@@ -42,12 +42,20 @@ from equirecourse.equalizers._rounds import (
     run_rounds,
 )
 
-__all__ = ["DEFAULT_SHARES", "EqualRecourseEstimator"]
+__all__ = ["DEFAULT_SHARES", "DEPRECATED", "EqualRecourseEstimator"]
 
 Array = NDArray[np.float64]
 
 DEFAULT_SHARES = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05)  # of the plain difference, that penalties worth comparing leave
 
+DEPRECATED = "deprecated"  # default of parameters that will go
+
+_ROUND_OPTIONS: dict[str, list[Any]] = {
+    "memory": [Interval(Integral, 1, None, closed="left")],
+    "on_cycle": [StrOptions({"mix", "stop", "last"})],
+    "balance_tol": [Interval(Real, 0.0, None, closed="left")],
+}
+_ROUND_DEFAULTS = {"memory": 1, "on_cycle": "mix", "balance_tol": 1e-3}
 _AT_BOUNDARY = 1e-5  # of a score: above the rounding errors of single precision, in which large kernels are solved
 
 
@@ -62,9 +70,7 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
     min_rejected: int
     favorable_label: Any
     max_rounds: int
-    memory: int
-    on_cycle: str
-    balance_tol: float
+    round_options: dict[str, Any] | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "recourse_penalty": [Interval(Real, 0.0, None, closed="both")],
@@ -74,9 +80,8 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
         "intersections": ["boolean"],
         "min_rejected": [Interval(Integral, 1, None, closed="left")],
         "max_rounds": [Interval(Integral, 0, None, closed="left")],
-        "memory": [Interval(Integral, 1, None, closed="left")],
-        "on_cycle": [StrOptions({"mix", "stop", "last"})],
-        "balance_tol": [Interval(Real, 0.0, None, closed="left")],
+        "round_options": [dict, None],
+        **{name: [*allowed, Hidden(StrOptions({DEPRECATED}))] for name, allowed in _ROUND_OPTIONS.items()},
     }
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
@@ -258,6 +263,26 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
                 "ways to say how much to balance; set one of them."
             )
 
+        options, name = self.round_options or {}, type(self).__name__
+        unknown = [option for option in options if option not in _ROUND_OPTIONS]
+        if unknown:
+            raise ValueError(f"round_options has no {unknown[0]!r}; it may hold {', '.join(_ROUND_OPTIONS)}.")
+        validate_parameter_constraints({key: _ROUND_OPTIONS[key] for key in options}, options, caller_name=name)
+        for option in _ROUND_OPTIONS:
+            if getattr(self, option) != DEPRECATED:
+                warnings.warn(
+                    f"The parameter {option} is deprecated and will be gone in the next release; use "
+                    f"round_options={{{option!r}: {getattr(self, option)!r}}}.",
+                    FutureWarning,
+                    stacklevel=4,
+                )
+
+    @property
+    def _round_options(self) -> dict[str, Any]:
+        given = {option: getattr(self, option) for option in _ROUND_OPTIONS}
+        deprecated = {option: value for option, value in given.items() if value != DEPRECATED}
+        return {**_ROUND_DEFAULTS, **deprecated, **(self.round_options or {})}
+
     def _check_fit_data(self, X: Any, y: NDArray[Any], sensitive_features: Any, sample_weight: Any) -> FitData:
         """Labels, weights and groups, checked together; people of weight zero are left out, as if they were absent."""
         try:
@@ -291,12 +316,12 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
             sample_weight=data.sample_weight,
             normalize=self.normalize,
             min_rejected=self.min_rejected,
-            memory=self.memory,
+            memory=self._round_options["memory"],
             ties_rejected=data.sign > 0,
         )
 
     def _run_rounds(self, problem: Problem, fit_contrasts: Callable[[Contrasts | None], RoundFit]) -> Rounds:
-        bound, setting = self.difference_bound, self._setting(problem.data)
+        bound, setting, options = self.difference_bound, self._setting(problem.data), self._round_options
 
         def satisfied(one: Round) -> bool:
             return self.recourse_penalty == 0 or (bound is not None and bound > 0 and one.gap <= bound)
@@ -305,12 +330,10 @@ class EqualRecourseEstimator(PlainState, ClassifierMixin, BaseEstimator, metacla
             fit_contrasts,
             setting,
             max_rounds=self.max_rounds,
-            on_cycle=self.on_cycle,
+            on_cycle=options["on_cycle"],
             hard=np.isinf(self.recourse_penalty) and bound is None,
-            tol=self.balance_tol,
+            tol=options["balance_tol"],
             satisfied=satisfied,
-            # The paper's loop begins with the plain model, and ends with its last round.
-            begin=partial(head_start, problem, self._setting, 0 if self.on_cycle == "last" else self.max_rounds),
         )
         return doubted_if_constant(rounds)
 

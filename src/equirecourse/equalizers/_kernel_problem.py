@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,12 +14,10 @@ from scipy import sparse
 
 from equirecourse.equalizers._approximation import FourierMap, NystroemMap
 from equirecourse.equalizers._contrasts import Contrasts
-from equirecourse.equalizers._deflated import InteriorPointDual, LibsvmDual, LinearGram
-from equirecourse.equalizers._head_start import LinearScore
+from equirecourse.equalizers._deflated import InteriorPointDual, LinearGram
 from equirecourse.equalizers._linear_fit import FeatureFit
 from equirecourse.equalizers._losses import LinearLoss, hinge
 from equirecourse.equalizers._memory import available_bytes
-from equirecourse.equalizers._polynomial import MonomialDual, monomials, monomials_are_worth_it
 from equirecourse.equalizers._problem import FitData
 from equirecourse.equalizers._rounds import Rounds
 from equirecourse.solvers import (
@@ -43,7 +40,6 @@ Array = NDArray[np.float64]
 
 _SEARCH_TOL = 1e-8  # of log₁₀ κ, when λ‖u‖ is found through the squared penalty
 _FEW_FEATURES = 300  # up to which an interior point beats pair steps
-_FEW_PEOPLE = 1000  # whom the more precise solver serves in no time
 _DOUBLE_PRECISION = 8_000  # people up to whom the kernel matrix is kept in double precision
 _MOST_GRAM_BYTES: int | None = None  # None: most of what the machine has free
 _SHARE_OF_MEMORY = 0.8
@@ -102,18 +98,12 @@ class KernelProblem:
         self.scaled, self.linear, self.feature_map = scaled, linear, feature_map
         self.solver = self._choose_solver()
         self.dual: Any
-        options: dict[str, Any] = {"tol": model.tol, "max_iter": model.max_iter}
-        if self.solver == "monomials":
-            features = monomials(data.X, degree=model.degree, gamma=gamma, coef0=model.coef0)
-            # Through a weak reference: a circle would keep the matrix in memory until the garbage collector finds it.
-            this = weakref.proxy(self)
-            self.dual = MonomialDual(features, lambda: this.K, data.y, self.C, **options)
-        elif self.solver == "qp":
+        if self.solver == "qp":
             # CVXOPT's tolerance is one of the objective, ours one of its slope: decisions need the finer one.
             self.dual = ReferenceDual(self.K, data.y, self.C, tol=max(1e-4 * model.tol, 1e-12))
         else:
-            duals: dict[str, Any] = {"smo": KernelDual, "ipm": InteriorPointDual, "libsvm": LibsvmDual}
-            self.dual = duals[self.solver](self.K, data.y, self.C, **options)
+            dual: Any = InteriorPointDual if self.solver == "ipm" else KernelDual
+            self.dual = dual(self.K, data.y, self.C, tol=model.tol, max_iter=model.max_iter)
         self._at_balance: tuple[Any, Any] | None = None
         self._latest: tuple[Contrasts, Balance] | None = None
         self._equal: dict[bytes, KernelFit] = {}
@@ -135,31 +125,19 @@ class KernelProblem:
         return FeatureFit.of_favorable(coef, intercept, scores, self.data.sign)
 
     def _choose_solver(self) -> str:
-        model, (n, n_features) = self.model, self.data.X.shape
+        model = self.model
         if model.solver == "ipm" and not self.linear:
             raise ValueError(f"solver='ipm' is for kernel='linear', got kernel={model.kernel!r}; use solver='auto'.")
-        if model.solver != "auto":
+        if model.solver not in ("auto", "libsvm"):
             return model.solver
         if not self.linear or (model.normalize == "group" and self.data.partitions):
-            return "monomials" if self._takes_monomials() else "smo"
-        if n_features <= _FEW_FEATURES or self.feature_map is not None:
-            return "ipm"
-        # Without the kernel matrix, which the pair steps need; but it cannot take λ‖u‖ in one go.
-        one_solve = np.isinf(model.recourse_penalty) and model.difference_bound is None
-        return "libsvm" if one_solve and n > _FEW_PEOPLE else "smo"
-
-    def _takes_monomials(self) -> bool:
-        """Whether the kernel is a polynomial one with so few monomials that they serve the plain model better."""
-        model, X = self.model, self.data.X
-        if model.kernel != "poly" or self.feature_map is not None or sparse.issparse(X) or model.normalize == "group":
-            return False
-        inner_product = self.gamma > 0 and model.coef0 >= 0 and model.degree >= 1
-        return inner_product and monomials_are_worth_it(X.shape, model.degree, model.coef0, float(self.C.sum()))
+            return "smo"
+        return "ipm" if self.data.X.shape[1] <= _FEW_FEATURES or self.feature_map is not None else "smo"
 
     @cached_property
     def K(self) -> Any:  # noqa: N802 - its name in the mathematics
         """The kernel matrix, or an operator in its place; made when somebody needs it."""
-        if self.solver in ("ipm", "libsvm") and self.linear:
+        if self.solver == "ipm":
             return LinearGram(self.data.X)
         return self._gram()
 
@@ -168,7 +146,7 @@ class KernelProblem:
         X, model = self.data.X, self.model
         n = len(self.data.y)
         by_strips = model.kernel in KERNELS and model.approximation is None and not sparse.issparse(X)
-        single = by_strips and self.solver in ("smo", "monomials") and n > _DOUBLE_PRECISION
+        single = by_strips and self.solver == "smo" and n > _DOUBLE_PRECISION
         self._check_memory(n, 4 if single else 8)
         if by_strips:
             parameters: dict[str, Any] = {"gamma": self.gamma, "degree": model.degree, "coef0": model.coef0}
@@ -177,7 +155,7 @@ class KernelProblem:
 
     def _check_memory(self, n: int, itemsize: int) -> None:
         """Refuse a problem whose matrices do not fit, before any of them is begun."""
-        copies = {"smo": 1, "monomials": 1, "libsvm": 3, "qp": 4}[self.solver]  # LIBSVM and CVXOPT make their own
+        copies = 4 if self.solver == "qp" else 1  # CVXOPT makes its own
         copies += self.solver == "smo" and self.model.normalize == "group" and bool(self.data.partitions)
         needed = n * n * (itemsize * copies + (16 if self.scaled is not None else 0))
         limit = _MOST_GRAM_BYTES if _MOST_GRAM_BYTES is not None else int(_SHARE_OF_MEMORY * available_bytes())
@@ -217,29 +195,6 @@ class KernelProblem:
             cross = between @ S
         inner = S.T @ (cross if self.scaled is None else within @ S)
         return Balance(np.asarray(cross), np.asarray((inner + inner.T) / 2), contrasts.sums, directions)
-
-    def part(self, rows: NDArray[np.intp], weight: float) -> KernelProblem | None:
-        """The same problem for some of the people, each counted ``weight`` times, where scores are linear."""
-        if not self.linear:
-            return None
-        scaled = None if self.scaled is None else self.scaled[rows]
-        data = self.data.part(rows, weight)
-        return KernelProblem(
-            self.model, data, self.kernel, self.gamma, scaled, linear=True, feature_map=self.feature_map
-        )
-
-    def carry_over(self, fit: KernelFit, part: KernelProblem) -> LinearScore:
-        """What a fit of a part says of everybody."""
-        if isinstance(self.dual, InteriorPointDual) and isinstance(part.dual, InteriorPointDual):
-            self.dual.svm.expect(part.dual.svm)
-        coef = part.data.X.T @ fit.solution.beta
-        if fit.contrasts is not None:
-            points = part.data.X if part.scaled is None else part.scaled
-            coef = coef + points.T @ (fit.contrasts.weights @ fit.solution.multiplier)
-        scores = np.asarray(self.data.X @ coef) + fit.solution.intercept
-        if self.scaled is None:
-            return LinearScore(scores, scores, fit.norm)
-        return LinearScore(scores, np.asarray(self.scaled @ coef) + fit.solution.intercept, fit.norm)
 
     def at_work(self) -> AbstractContextManager[Any]:
         """Everything here is ours, and has threads of its own."""
@@ -284,7 +239,7 @@ class KernelProblem:
         """Whether the solver takes λ‖u‖ as it is, without a search for the stiffness."""
         model = self.model
         wanted = model.difference_bound is None and model.penalty == "absolute" and 0 < model.recourse_penalty < np.inf
-        return wanted and (self.solver == "qp" or (self.solver in ("smo", "ipm", "monomials") and len(contrasts) == 1))
+        return wanted and (self.solver == "qp" or (self.solver in ("smo", "ipm") and len(contrasts) == 1))
 
     def fit_at(self, contrasts: Contrasts | None, stiffness: float) -> KernelFit:
         """Fit under the squared penalty of the given stiffness."""

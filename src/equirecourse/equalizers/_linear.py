@@ -22,11 +22,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 
 from equirecourse._validation import refuse_masked
 from equirecourse.actions import NORMS, ActionSet
-from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
+from equirecourse.equalizers._base import DEFAULT_SHARES, DEPRECATED, EqualRecourseEstimator
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._distribution import KAPPAS, minimise_distance
 from equirecourse.equalizers._experience import Experience
-from equirecourse.equalizers._head_start import LinearScore
 from equirecourse.equalizers._liblinear import ExactLinearSVC, can_solve
 from equirecourse.equalizers._losses import LinearLoss, read_loss
 from equirecourse.equalizers._problem import FitData
@@ -128,13 +127,14 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         The label that means yes; by default the larger one.
     max_rounds : int, default=10
         Most rounds over the rejected set after the plain one.
-    memory : int, default=1
-        Number of latest rounds whose differences are all balanced.
-    on_cycle : {"mix", "stop", "last"}, default="mix"
-        Under hard equality of two groups, look for a gap of zero between two rounds when the rounds do not end by
-        themselves; "stop" keeps the best round, and "last" the last one, as the paper's loop does.
-    balance_tol : float, default=1e-3
-        Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    round_options : dict or None, default=None
+        Options of the rounds over the rejected set. ``memory`` (1): number of latest rounds whose differences are all
+        balanced; 2 steadies rounds that go back and forth, at some cost in accuracy. ``on_cycle`` ("mix"): under hard
+        equality of two groups, look for a gap of zero between two rounds when the rounds do not end by themselves;
+        "stop" keeps the best round, and "last" the last one, as the paper's loop does. ``balance_tol`` (1e-3): gap,
+        relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    memory, on_cycle, balance_tol : deprecated
+        Give them in ``round_options``.
     solver : {"auto", "learner"}, default="auto"
         "learner" calls the learner's own ``fit``. "auto" does so too, except for a LinearSVC with the l2 penalty (and
         ``normalize="rejected"``), whose optimum it finds by itself. On at most 100 dense features (1,000 for the hinge
@@ -228,9 +228,10 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         min_rejected: int = 5,
         favorable_label: Any = None,
         max_rounds: int = 10,
-        memory: int = 1,
-        on_cycle: str = "mix",
-        balance_tol: float = 1e-3,
+        round_options: dict[str, Any] | None = None,
+        memory: Any = DEPRECATED,
+        on_cycle: Any = DEPRECATED,
+        balance_tol: Any = DEPRECATED,
         solver: str = "auto",
     ) -> None:
         self.estimator = estimator
@@ -248,6 +249,7 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         self.min_rejected = min_rejected
         self.favorable_label = favorable_label
         self.max_rounds = max_rounds
+        self.round_options = round_options
         self.memory = memory
         self.on_cycle = on_cycle
         self.balance_tol = balance_tol
@@ -466,19 +468,6 @@ class _LinearProblem:
     def repeats(self, rounds: Rounds) -> bool:  # noqa: ARG002
         """A learner is asked again: nothing is known of how it stops."""
         return False
-
-    def part(self, rows: NDArray[np.intp], weight: float) -> _LinearProblem | None:
-        """The same problem for some of the people, each counted ``weight`` times, where that saves exact solves."""
-        if self.exact is None:
-            return None
-        return _LinearProblem(self.model, self.data.part(rows, weight))
-
-    def carry_over(self, fit: _LinearFit, part: _LinearProblem) -> LinearScore:
-        """What a fit of a part says of everybody."""
-        if self.exact is not None and part.exact is not None:
-            self.exact.expect(part.exact)
-        scores = self.data.sign * (np.asarray(self.data.X @ fit.coef) + fit.intercept)
-        return LinearScore(scores, scores, fit.norm)
 
     def at_work(self) -> AbstractContextManager[Any]:
         """A learner does as it likes; our own solvers have threads of their own, or steps too small for any."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from equirecourse._validation import Groups
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._rounds import RoundFit, Rounds
-
-if TYPE_CHECKING:
-    from equirecourse.equalizers._head_start import LinearScore
 
 __all__ = ["FitData", "Problem"]
 
@@ -40,18 +37,6 @@ class FitData:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
-    def part(self, rows: NDArray[np.intp], weight: float) -> FitData:
-        """Some of the people, each counted ``weight`` times."""
-        return self.replace(
-            X=self.X[rows],
-            labels=self.labels[rows],
-            y=self.y[rows],
-            sample_weight=weight * self.sample_weight[rows],
-            weighted=True,
-            partitions=tuple(dataclasses.replace(groups, codes=groups.codes[rows]) for groups in self.partitions),
-            rows=self.rows[rows],
-        )
-
 
 class Problem(Protocol):
     """A training set ready to be fitted again and again, for other contrasts and other stiffnesses."""
@@ -70,9 +55,3 @@ class Problem(Protocol):
 
     def repeats(self, rounds: Rounds) -> bool:
         """Whether rounds under an earlier penalty are known to be those under the model's penalty too."""
-
-    def part(self, rows: NDArray[np.intp], weight: float) -> Problem | None:
-        """The same problem for some of the people, each counted ``weight`` times; None where that is no help."""
-
-    def carry_over(self, fit: Any, part: Any) -> LinearScore:
-        """What a fit of a part says of everybody."""

@@ -52,12 +52,6 @@ class Projection:
         column = 0.0 if np.isinf(stiffness) else 1.0 / (np.sqrt(stiffness) * abs(c))
         return cls(basis, factors, rotated[:, 0] / c, column)
 
-    @property
-    def matrix(self) -> Array:
-        """The symmetric matrix of the transform, where there is neither a shift nor a column for the intercept."""
-        shrunk = self.basis * (1.0 - self.factors)
-        return np.asarray(np.eye(len(self.basis)) - shrunk @ self.basis.T)
-
     def transform(self, X: Any) -> Any:
         """The features to learn from."""
         if self.shift is None and self.basis.shape[1] == 0:

@@ -22,7 +22,6 @@ from equirecourse.equalizers._contrasts import Contrasts, build_contrasts, group
 from equirecourse.exceptions import ConvergenceWarning, SmallGroupWarning, UndefinedRecourseWarning
 
 __all__ = [
-    "MANY_PEOPLE",
     "Round",
     "RoundFit",
     "Rounds",
@@ -35,7 +34,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-MANY_PEOPLE = 100_000
+_MANY_PEOPLE = 100_000  # among whom a few always sit at the boundary, and change sides with the last digits
 _VANISHED = 1e-6  # share of the plain model's range of scores below which scores are a constant, but for the solver
 _SETTLED = 1e-3  # share of many people whose decisions may still change once the gap is zero
 
@@ -178,7 +177,6 @@ def run_rounds(
     hard: bool,
     tol: float,
     satisfied: Callable[[Round], bool],
-    begin: Callable[[], Round | None] = lambda: None,
 ) -> Rounds:
     """Fit, look who is rejected, balance those, and again.
 
@@ -198,8 +196,6 @@ def run_rounds(
         Relative imbalance that counts as zero when the loop has failed to end.
     satisfied : callable
         Whether a round is all that was asked for, even if the next one would differ: a bound that it keeps to.
-    begin : callable
-        Returns a guess whose rejected people are balanced first, or None for those of the plain model.
     """
     plain = look(setting, 0, "plain", fit_contrasts(None), None, None)
     if satisfied(plain):
@@ -211,58 +207,81 @@ def run_rounds(
             )
         return Rounds((plain,), plain, True, "the plain model is all that was asked for")
     check_plain(plain, setting)
-    history = [plain]
     if max_rounds == 0:
         return Rounds((plain,), plain, False, "max_rounds is 0")
-
     mixes = hard and on_cycle == "mix" and len(plain.own) == 1 and setting.memory == 1
-    seen = {plain.own.weights.tobytes(): 0}
-    first = period = 0
-    for number in range(1, max_rounds + 1):
+    rules = _Rules(max_rounds, on_cycle, hard, mixes, tol, satisfied)
+    history, ending = [plain], None
+    while ending is None:
         last = history[-1]
-        earlier = [r.own for r in history[-setting.memory : -1]]
+        earlier = [one.own for one in history[-setting.memory : -1]]
         contrasts = last.own.joined_with(earlier) if earlier else last.own
-        guess = begin() if number == 1 else None
-        if guess is not None and len(guess.own) == len(plain.own):
-            contrasts = guess.own
-        current = look(setting, number, "rejected", fit_contrasts(contrasts), contrasts, last)
-        history.append(current)
-        state = current.own.weights.tobytes()
-        if state == last.own.weights.tobytes():
-            return Rounds(tuple(history), current, True, "nobody's decision changed")
-        if hard and current.imbalance <= tol and _hardly_anybody(current.summary["changed"], len(setting.y)):
-            return Rounds(tuple(history), current, True, "the gap vanished, and hardly anybody's decision changed")
-        if len(current.own) < len(plain.own):
-            ending = "a group has too few rejected people left"
-            break
-        if state in seen and setting.memory == 1:
-            ending = "the rounds came back to an earlier rejected set"
-            first, period = seen[state] + 1, number - seen[state]
-            break
-        seen[state] = number
-        if mixes and _wanders([r.summary["changed"] for r in history]) and _can_end(history, tol):
-            ending = "the rounds did not come nearer to each other"
-            break
-    else:
-        ending = f"max_rounds={max_rounds} was reached"
-
-    if on_cycle == "last":
-        # The rounds would go round in a circle: the last one is known without running it.
-        last = history[first + (max_rounds - first) % period] if period else history[-1]
-        _warn_of_no_end(ending, last, "the one the loop ends with")
-        return Rounds(tuple(history), last, False, ending)
-    chosen = _best(history, tol)
-    if mixes and chosen.imbalance > tol:
+        history.append(look(setting, len(history), "rejected", fit_contrasts(contrasts), contrasts, last))
+        ending = _ending_of(history, setting, rules)
+    if ending.converged:
+        return Rounds(tuple(history), history[-1], True, ending.reason)
+    if mixes and _best(history, tol).imbalance > tol:
         _search_between(fit_contrasts, setting, history, max_rounds, tol)
-        chosen = _best(history, tol)
-    if hard and chosen.imbalance <= tol:
-        return Rounds(tuple(history), chosen, True, f"the gap vanished in round {chosen.number} ({ending})")
-    enough = [r for r in history if satisfied(r)]
+    return _chosen_of(history, ending, rules)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """When the loop ends, and which round it ends with."""
+
+    max_rounds: int
+    on_cycle: str
+    hard: bool
+    mixes: bool  # whether a search between two rounds is possible, and wanted
+    tol: float
+    satisfied: Callable[[Round], bool]
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """Why the loop ends, and the first round and the length of the cycle that it would go round in."""
+
+    reason: str
+    converged: bool = False
+    first: int = 0
+    period: int = 0
+
+
+def _ending_of(history: Sequence[Round], setting: Setting, rules: _Rules) -> _Ending | None:
+    """How the loop ends with the latest round; None if it goes on."""
+    plain, last, current = history[0], history[-2], history[-1]
+    balanced = [one.number for one in history[:-1] if np.array_equal(one.own.weights, current.own.weights)]
+    if balanced and balanced[-1] == last.number:
+        return _Ending("nobody's decision changed", converged=True)
+    if rules.hard and current.imbalance <= rules.tol and _hardly_anybody(current.summary["changed"], len(setting.y)):
+        return _Ending("the gap vanished, and hardly anybody's decision changed", converged=True)
+    if len(current.own) < len(plain.own):
+        return _Ending("a group has too few rejected people left")
+    if balanced and setting.memory == 1:
+        reason = "the rounds came back to an earlier rejected set"
+        return _Ending(reason, first=balanced[-1] + 1, period=current.number - balanced[-1])
+    if rules.mixes and _wanders([one.summary["changed"] for one in history]) and _can_end(history, rules.tol):
+        return _Ending("the rounds did not come nearer to each other")
+    return _Ending(f"max_rounds={rules.max_rounds} was reached") if current.number == rules.max_rounds else None
+
+
+def _chosen_of(history: Sequence[Round], ending: _Ending, rules: _Rules) -> Rounds:
+    """The round to keep where the loop has failed to end by itself."""
+    everything = tuple(history)
+    if rules.on_cycle == "last":
+        # The rounds would go round in a circle: the last one is known without running it.
+        at = ending.first + (rules.max_rounds - ending.first) % ending.period if ending.period else -1
+        _warn_of_no_end(ending.reason, history[at], "the one the loop ends with")
+        return Rounds(everything, history[at], False, ending.reason)
+    chosen = _best(history, rules.tol)
+    if rules.hard and chosen.imbalance <= rules.tol:
+        return Rounds(everything, chosen, True, f"the gap vanished in round {chosen.number} ({ending.reason})")
+    enough = [one for one in history if rules.satisfied(one)]
     if enough:
-        chosen = max(enough, key=lambda r: r.summary["accuracy"])
-        return Rounds(tuple(history), chosen, True, f"round {chosen.number} keeps to the bound ({ending})")
-    _warn_of_no_end(ending, chosen, "the one with the smallest gap relative to the mean distance")
-    return Rounds(tuple(history), chosen, False, ending)
+        chosen = max(enough, key=lambda one: one.summary["accuracy"])
+        return Rounds(everything, chosen, True, f"round {chosen.number} keeps to the bound ({ending.reason})")
+    _warn_of_no_end(ending.reason, chosen, "the one with the smallest gap relative to the mean distance")
+    return Rounds(everything, chosen, False, ending.reason)
 
 
 def doubted_if_constant(rounds: Rounds) -> Rounds:
@@ -284,9 +303,10 @@ def _warn_of_no_end(ending: str, kept: Round, why: str) -> None:
     warnings.warn(
         f"The rounds over the rejected set did not converge ({ending}); round {kept.number} is kept, {why} "
         f"({kept.summary['relative_gap']:.2g} of the mean distance). "
-        "rounds_ has them all; a larger max_rounds, memory=2 or a finite recourse_penalty may help.",
+        "rounds_ has them all; a larger max_rounds, round_options={'memory': 2} or a finite "
+        "recourse_penalty may help.",
         ConvergenceWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 
@@ -346,7 +366,7 @@ def _can_end(history: Sequence[Round], tol: float) -> bool:
 
 def _hardly_anybody(changed: int, people: int) -> bool:
     """Whether so few of many people's decisions changed that the rounds are over; of few people's, none may."""
-    return people >= MANY_PEOPLE and changed < _SETTLED * people
+    return people >= _MANY_PEOPLE and changed < _SETTLED * people
 
 
 def _built_on(one: Round) -> Contrasts:

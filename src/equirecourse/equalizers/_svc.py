@@ -18,16 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_feature_costs
 from equirecourse.equalizers._approximation import FourierMap, NystroemMap, fit_fourier, fit_nystroem
-from equirecourse.equalizers._base import DEFAULT_SHARES, EqualRecourseEstimator
+from equirecourse.equalizers._base import DEFAULT_SHARES, DEPRECATED, EqualRecourseEstimator
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._distribution import KAPPAS, minimise_distance
 from equirecourse.equalizers._kernel_problem import KernelFit, KernelProblem
 from equirecourse.equalizers._linear_fit import FeatureFit
-from equirecourse.equalizers._polynomial import polynomial_kernel
 from equirecourse.equalizers._problem import FitData
 from equirecourse.equalizers._rounds import Rounds
 from equirecourse.exceptions import ConvergenceWarning
-from equirecourse.solvers import KERNELS, kernel_sums
+from equirecourse.solvers import KERNELS, kernel_sums, polynomial
 
 __all__ = ["EqualRecourseSVC"]
 
@@ -84,21 +83,20 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         A group with fewer rejected people is left out of the balance, with a warning that names it.
     favorable_label : label or None, default=None
         The label that means yes; by default the larger one.
-    solver : {"auto", "smo", "ipm", "libsvm", "qp"}, default="auto"
-        "smo" takes the balance out of the kernel inside the solver, "libsvm" before it; "ipm" is an interior point for
-        a linear kernel, and "qp" the paper's dense quadratic program through CVXOPT, for reference. All find the same
-        optimum. "auto" is "ipm" for a linear kernel with few features and "smo" for other kernels; a polynomial kernel
-        of few monomials, with many people and a large C, starts from an interior point in those.
+    solver : {"auto", "smo", "ipm", "qp"}, default="auto"
+        "smo" takes the balance out of the kernel inside the solver; "ipm" is an interior point for a linear kernel, and
+        "qp" the paper's dense quadratic program through CVXOPT, for reference. All find the same optimum. "auto" is
+        "ipm" for a linear kernel with few features and "smo" otherwise. "libsvm" is deprecated, and is "auto".
     max_rounds : int, default=10
         Most rounds over the rejected set after the plain one.
-    memory : int, default=1
-        Number of latest rounds whose differences are all balanced. 2 steadies rounds that go back and forth, at some
-        cost in accuracy.
-    on_cycle : {"mix", "stop", "last"}, default="mix"
-        Under hard equality of two groups, look for a gap of zero between two rounds when the rounds do not end by
-        themselves; "stop" keeps the best round, and "last" the last one, as the paper's loop does.
-    balance_tol : float, default=1e-3
-        Gap, relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    round_options : dict or None, default=None
+        Options of the rounds over the rejected set. ``memory`` (1): number of latest rounds whose differences are all
+        balanced; 2 steadies rounds that go back and forth, at some cost in accuracy. ``on_cycle`` ("mix"): under hard
+        equality of two groups, look for a gap of zero between two rounds when the rounds do not end by themselves;
+        "stop" keeps the best round, and "last" the last one, as the paper's loop does. ``balance_tol`` (1e-3): gap,
+        relative to the mean distance, that counts as zero when the rounds do not end by themselves.
+    memory, on_cycle, balance_tol : deprecated
+        Give them in ``round_options``.
     tol : float, default=1e-4
         Tolerance of the solver: largest violation of the optimality conditions, in units of the margin.
     max_iter : int, default=10_000_000
@@ -217,9 +215,10 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         favorable_label: Any = None,
         solver: str = "auto",
         max_rounds: int = 10,
-        memory: int = 1,
-        on_cycle: str = "mix",
-        balance_tol: float = 1e-3,
+        round_options: dict[str, Any] | None = None,
+        memory: Any = DEPRECATED,
+        on_cycle: Any = DEPRECATED,
+        balance_tol: Any = DEPRECATED,
         tol: float = 1e-4,
         max_iter: int = 10_000_000,
         approximation: str | None = None,
@@ -242,6 +241,7 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         self.favorable_label = favorable_label
         self.solver = solver
         self.max_rounds = max_rounds
+        self.round_options = round_options
         self.memory = memory
         self.on_cycle = on_cycle
         self.balance_tol = balance_tol
@@ -263,6 +263,13 @@ class EqualRecourseSVC(EqualRecourseEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.solver == "libsvm":
+            warnings.warn(
+                "solver='libsvm' is deprecated and will be refused from the next release on; solver='auto' finds the "
+                "same optimum, and sooner.",
+                FutureWarning,
+                stacklevel=4,
+            )
         if self.kappa is None:
             return
         if self.difference_bound is not None or not np.isinf(self.recourse_penalty) or self.feature_costs is not None:
@@ -368,7 +375,9 @@ class EqualRecourseSVC(EqualRecourseEstimator):
         if callable(self.kernel):
             return np.asarray(self.kernel(X, Y), dtype=np.float64)
         if self.kernel == "poly":
-            return polynomial_kernel(X, Y, degree=self.degree, gamma=gamma, coef0=self.coef0)
+            products = X @ Y.T
+            products = np.asarray(products.toarray() if sparse.issparse(products) else products)
+            return polynomial(products, degree=self.degree, gamma=gamma, coef0=self.coef0)
         parameters = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         gram = pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **parameters)
         return np.asarray(gram.toarray() if sparse.issparse(gram) else gram)
@@ -427,9 +436,8 @@ class EqualRecourseSVC(EqualRecourseEstimator):
             coef = dual_coef @ points
             self.coef_ = np.asarray(coef.toarray() if sparse.issparse(coef) else coef).reshape(1, -1)
         violation, steps = fit.solution.violation, fit.solution.n_iter
-        # Rounding errors may keep a tiny tolerance out of reach; that is worth a word only if it shows. LIBSVM, in
-        # single precision, is taken at its word.
-        stalled = problem.solver in ("smo", "ipm", "monomials") and violation > _VISIBLE_VIOLATION
+        # Rounding errors may keep a tiny tolerance out of reach; that is worth a word only if it shows.
+        stalled = problem.solver in ("smo", "ipm") and violation > _VISIBLE_VIOLATION
         if violation > self.tol and (steps >= self.max_iter or stalled):
             warnings.warn(
                 f"The solver stopped after {steps:,} steps (max_iter={self.max_iter:,}) with a violation of "

@@ -147,7 +147,7 @@ def _picked(job: _Job) -> Any:
     path = model.penalty_path(job.people.X, job.people.y, sensitive_features=job.groups, shares=(0.3, 0.1))
     grid = [
         {"recourse_penalty": [float(p) for p in path], "penalty": ["squared"]},
-        {"recourse_penalty": [np.inf], "memory": [1, 2]},
+        {"recourse_penalty": [np.inf], "round_options": [{"memory": 1}, {"memory": 2}]},
     ]
     frontier = recourse_frontier(
         model, job.people.X, job.people.y, sensitive_features=job.groups, param_grid=grid, cv=3, n_boot=20,

@@ -73,7 +73,7 @@ def _model(cell: Cell, scale: Scale, people: People, degree: int, **settings: An
         tol=1e-3,
         max_iter=_STEPS_PER_PERSON * n,
         # As printed, the loop ends with its last round, whatever came before.
-        on_cycle="last" if cell.protocol == "printed" else "mix",
+        round_options={"on_cycle": "last" if cell.protocol == "printed" else "mix"},
         **kernel,
         **settings,
     )

@@ -1,7 +1,14 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, attr-defined"
-"""The compiled loops of the pair solver; see ``_smo`` for the problem and the notation.
+"""The compiled loops of the pair solver; see ``_smo`` for the problem.
 
-Each loop goes over a few arrays in order, without a branch, so that four numbers are handled at once.
+Each loop goes over a few arrays in order, without a branch, so that several numbers are handled at once. Benchmark
+rows: all of ``benchmarks/speed.py``; with numba's own ``max`` for ``larger`` a step takes about twice as long.
+
+Notation
+--------
+K, A, B     as in ``_smo``; ``row`` and ``other`` are rows i and j of K − Aᵀ B
+g           gradient; i has the smallest one among those who may rise, up is minus that, down the largest of the others
+rise, fall  0 for those who may move that way and −∞ for the others: added to a gradient, they save a branch
 """
 
 from __future__ import annotations
@@ -79,88 +86,103 @@ def _row(K_i, A, B, i, start, stop, out):
             out[k] -= a * b[k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FLOATS)
-def move_pairs(K, A, B, diagonal, lower, upper, beta, g, tol, max_iter):
-    """Move pairs in place until no pair violates optimality by more than ``tol``; return (steps, violation)."""
-    n = beta.shape[0]
-    row = np.empty(n)
-    other = np.empty(min(n, _BLOCK))
-    gains = np.empty(n)
-    # Added to a gradient, these take those who may not move out of the choice without a branch.
-    rise = np.empty(n)
-    fall = np.empty(n)
-    i = -1
-    up = -np.inf  # minus the smallest gradient among those who may rise
-    down = -np.inf
-    for k in range(n):
+@njit(nogil=True, fastmath=_FLOATS)
+def _first_choice(beta, g, lower, upper, rise, fall):
+    """Fill ``rise`` and ``fall``; who should rise most, by how much, and how much the best of the others may fall."""
+    i, up, down = -1, -np.inf, -np.inf
+    for k in range(beta.shape[0]):
         rise[k] = 0.0 if beta[k] < upper[k] else -np.inf
         fall[k] = 0.0 if beta[k] > lower[k] else -np.inf
         if rise[k] - g[k] > up:
             up = rise[k] - g[k]
             i = k
         down = max(down, fall[k] + g[k])
+    return i, up, down
+
+
+@njit(nogil=True, fastmath=_FLOATS)
+def _second_choice(K, A, B, diagonal, g, fall, i, up, row, gains):
+    """Write row i into ``row``; who promises the largest decrease together with i, −1 for nobody."""
+    n = g.shape[0]
+    best, j = 0.0, -1
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        part = row[start:stop]
+        _row(K[i], A, B, i, start, stop, part)
+        top = _gains(part, g[start:stop], fall[start:stop], diagonal[start:stop], up, diagonal[i], gains[start:stop])
+        if top > best:
+            best = top
+            j = start
+    if j >= 0:
+        while gains[j] != best:
+            j += 1
+    return j
+
+
+@njit(nogil=True, fastmath=_FLOATS)
+def _move_pair(beta, lower, upper, i, j, move):
+    """Move i up and j down, as far as their bounds let them; return how far.
+
+    Whoever meets a bound lands on it exactly: one rounding error away from it a coefficient would count as free.
+    """
+    room_up = upper[i] - beta[i]
+    room_down = beta[j] - lower[j]
+    if move < room_up and move < room_down:
+        beta[i] += move
+        beta[j] -= move
+    elif room_up <= room_down:
+        move = room_up
+        beta[j] = lower[j] if room_down == move else beta[j] - move
+        beta[i] = upper[i]
+    else:
+        move = room_down
+        beta[i] += move
+        beta[j] = lower[j]
+    return move
+
+
+@njit(nogil=True, fastmath=_FLOATS)
+def _next_choice(K, A, B, g, row, j, move, rise, fall, other):
+    """Update the gradient, and make the next first choice in the same pass."""
+    n = g.shape[0]
+    i, up, down = -1, -np.inf, -np.inf
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        part = other[: stop - start]
+        _row(K[j], A, B, j, start, stop, part)
+        top_up, top_down = _move_gradient(
+            g[start:stop], row[start:stop], part, move, rise[start:stop], fall[start:stop]
+        )
+        down = max(down, top_down)
+        if top_up > up:
+            up = top_up
+            i = start
+    if i >= 0:
+        while rise[i] - g[i] != up:
+            i += 1
+    return i, up, down
+
+
+@njit(cache=True, nogil=True, fastmath=_FLOATS)
+def move_pairs(K, A, B, diagonal, lower, upper, beta, g, tol, max_iter):
+    """Move pairs in place until no pair violates optimality by more than ``tol``; return (steps, violation)."""
+    n = beta.shape[0]
+    row, gains, rise, fall = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    other = np.empty(min(n, _BLOCK))
+    i, up, down = _first_choice(beta, g, lower, upper, rise, fall)
     for step in range(max_iter):
         violation = up + down
         if i < 0 or not violation > tol:
             return step, max(violation, 0.0)
-
-        best = 0.0
-        j = -1
-        for start in range(0, n, _BLOCK):
-            stop = min(start + _BLOCK, n)
-            part = row[start:stop]
-            _row(K[i], A, B, i, start, stop, part)
-            top = _gains(
-                part, g[start:stop], fall[start:stop], diagonal[start:stop], up, diagonal[i], gains[start:stop]
-            )
-            if top > best:
-                best = top
-                j = start
+        j = _second_choice(K, A, B, diagonal, g, fall, i, up, row, gains)
         if j < 0:
             return step, violation
-        while gains[j] != best:
-            j += 1
-
         curvature = max(diagonal[i] + diagonal[j] - 2.0 * row[j], _SMALLEST_CURVATURE)
-        move = (g[j] - g[i]) / curvature
-        room_up = upper[i] - beta[i]
-        room_down = beta[j] - lower[j]
-        # Land on a bound exactly: a coefficient one rounding error away from it would count as free.
-        if move >= room_up or move >= room_down:
-            if room_up <= room_down:
-                move = room_up
-                beta[j] = lower[j] if room_down == move else beta[j] - move
-                beta[i] = upper[i]
-            else:
-                move = room_down
-                beta[i] += move
-                beta[j] = lower[j]
-        else:
-            beta[i] += move
-            beta[j] -= move
-        rise[i] = 0.0 if beta[i] < upper[i] else -np.inf
-        fall[i] = 0.0 if beta[i] > lower[i] else -np.inf
-        rise[j] = 0.0 if beta[j] < upper[j] else -np.inf
-        fall[j] = 0.0 if beta[j] > lower[j] else -np.inf
-
-        # The update of the gradient and the next choice in one pass.
-        up = -np.inf
-        down = -np.inf
-        i = -1
-        for start in range(0, n, _BLOCK):
-            stop = min(start + _BLOCK, n)
-            part = other[: stop - start]
-            _row(K[j], A, B, j, start, stop, part)
-            top_up, top_down = _move_gradient(
-                g[start:stop], row[start:stop], part, move, rise[start:stop], fall[start:stop]
-            )
-            down = max(down, top_down)
-            if top_up > up:
-                up = top_up
-                i = start
-        if i >= 0:
-            while rise[i] - g[i] != up:
-                i += 1
+        move = _move_pair(beta, lower, upper, i, j, (g[j] - g[i]) / curvature)
+        for moved in (i, j):
+            rise[moved] = 0.0 if beta[moved] < upper[moved] else -np.inf
+            fall[moved] = 0.0 if beta[moved] > lower[moved] else -np.inf
+        i, up, down = _next_choice(K, A, B, g, row, j, move, rise, fall, other)
     return max_iter, up + down
 
 

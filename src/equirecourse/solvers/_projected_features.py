@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["ProjectedFeatures", "by_rows", "conjugate_gradients", "squares_of", "violation_of"]
+__all__ = ["ProjectedFeatures", "by_rows", "squares_of", "violation_of"]
 
 Array = NDArray[np.float64]
 
@@ -27,8 +26,10 @@ class ProjectedFeatures:
         self.factors: Array = np.empty(0) if nothing else np.asarray(factors)
 
     def through(self, vector: Array) -> Array:
-        """A times a vector."""
-        return np.asarray(vector - self.basis @ ((1.0 - self.factors) * (self.basis.T @ vector)))
+        """A times a vector, or the columns of a matrix."""
+        if self.basis.shape[1] == 0:
+            return vector
+        return np.asarray(vector - (self.basis * (1.0 - self.factors)) @ (self.basis.T @ vector))
 
     def times(self, z: Array) -> Array:
         """M z."""
@@ -37,6 +38,14 @@ class ProjectedFeatures:
     def transposed(self, beta: Array) -> Array:
         """Mᵀ β."""
         return np.append(self.through(np.asarray(self.X.T @ beta)), self.scaling * float(beta.sum()))
+
+    def between(self, gram: Array, sums: Array, total: float) -> Array:
+        """Mᵀ W M from Xᵀ W X, the weighted sums of the features, and the sum of the weights W."""
+        matrix = np.empty((len(gram) + 1, len(gram) + 1))
+        matrix[:-1, :-1] = self.through(self.through(gram).T)
+        matrix[-1, :-1] = matrix[:-1, -1] = self.scaling * self.through(sums)
+        matrix[-1, -1] = self.scaling**2 * total
+        return matrix
 
     def of(self, rows: NDArray[np.intp]) -> ProjectedFeatures:
         """The same for some of the people."""
@@ -65,26 +74,3 @@ def violation_of(gradient: Array, alpha: Array, upper: Array) -> float:
     """The largest minus the smallest entry of the dual's projected gradient, or of zero: LIBLINEAR's measure."""
     falls, rises = gradient[alpha > 0], gradient[alpha < upper]
     return float(falls.max(initial=0.0) - rises.min(initial=0.0))
-
-
-def conjugate_gradients(
-    matrix: Callable[[Array], Array], target: Array, residual: float, most: int
-) -> tuple[Array, int]:
-    """Solve matrix(step) = target, to a residual relative to the target's length; also the number of products."""
-    step, left = np.zeros(len(target)), target.copy()
-    towards, square = left.copy(), float(left @ left)
-    enough = residual**2 * square
-    for products in range(most):
-        if square <= enough:
-            return step, products
-        product = matrix(towards)
-        curvature = float(towards @ product)
-        if curvature <= 1e-14 * float(towards @ towards):  # a direction in which nothing bends, but for rounding
-            return step, products + 1
-        share = square / curvature
-        step += share * towards
-        left -= share * product
-        after = float(left @ left)
-        towards = left + (after / square) * towards
-        square = after
-    return step, most
