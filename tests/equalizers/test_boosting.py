@@ -134,9 +134,14 @@ def test_the_pull_is_the_gradient_by_scores_here_and_where_people_pass(favorable
         owners, exact = np.repeat(np.arange(len(people)), 3), rng.uniform(0.5, 2.0, len(people))
         there = rng.normal(scale=0.5, size=len(owners))
         paths = Paths(people, exact, owners, None, 0.5)
-        passed = _boosting_fit.Passed(paths, None, rng.uniform(size=len(owners)) < 0.5, costs.unit(sign * here))
+        accepted, lacked = rng.uniform(size=len(owners)) < 0.5, rng.uniform(0.5, 2.0, len(people))
+        passed = _boosting_fit.Passed(paths, None, accepted, lacked, costs.unit(sign * here))
         prices = Prices(rng.uniform(0.5, 2.0, n), (rng.uniform(size=n) < 0.7).astype(float))
     at = np.concatenate([here, there])
+
+    def given_lack(lacking):
+        """The score that people lack, relative to that before the stage."""
+        return lacking[people] / lacked
 
     def distance(scores):
         """D of costs whose steps are replaced by tangents of soft ones at the point in question."""
@@ -147,7 +152,7 @@ def test_the_pull_is_the_gradient_by_scores_here_and_where_people_pass(favorable
         steps = passed.accepted.astype(float) - (sign * there > 0)
         steps += expit(-sign * scores[n:] / tau) - expit(-sign * there / tau)
         given = prices.values * lacking
-        given[people] = exact * (1 + 0.5 * np.bincount(owners, steps))
+        given[people] = exact * (0.5 * (1 + 0.5 * np.bincount(owners, steps)) + 0.5 * given_lack(lacking))
         return costs.of_costs(given, rejected, prices.counted)[0]
 
     def value(scores):
@@ -265,7 +270,7 @@ def test_outliers_do_not_keep_trees_from_an_equal_model():
     actions = ActionSet.free(X, costs="unit")
     booster = lightgbm.LGBMClassifier(n_estimators=100, max_depth=4, verbose=-1, n_jobs=1)
     model = EqualRecourseBoosting(booster, actions=actions, max_people=1000)
-    plain, equal = model.fit_path(X, y, sensitive_features=group, penalties=[0.0, 30.0])
+    plain, equal = model.fit_path(X, y, sensitive_features=group, penalties=[0.0, 10.0])
     assert relative_gap(plain, clean, its_group, actions) > 0.7
     assert relative_gap(equal, clean, its_group, actions) < 0.1
     assert equal.score(clean, labels) > 0.98

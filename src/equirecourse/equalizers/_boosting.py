@@ -44,8 +44,8 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
 
     A score is a log-odds and not a cost. With ``actions``, costs are what people experience: the exact cost of
     :func:`~equirecourse.find_recourse` for a sample of the rejected, renewed whenever about 1 / ``learning_rate`` trees
-    have been added. Places on their ways to a yes are rows without a label: a cost is the rejected part of the way,
-    which trees shorten or lengthen where there are rows. Of the stages in the second half, the one with the smallest
+    have been added. Places on their ways to a yes are rows without a label, so that trees move the boundary and not
+    only the scores of people. Of the stages in the second half, the one with the smallest
     objective is kept. Without ``actions`` the score that people lack stands for their cost: it can be a poor stand-in.
 
     Parameters
