@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 # How the people near the margin are chosen decides how long a solve takes, never what it finds. The values are round
-# numbers; half or twice of each changes the rows of benchmarks/scale.py by less than a half.
+# numbers by hand.
 _SMALL = 4000  # people whom the interior point takes all at once
 _PART = 8  # a rough model is that of one person in so many
 _BAND = 1.5  # the people near the margin are within so many standard errors of the rough model
