@@ -1,5 +1,6 @@
 """People and rounds that several folders of tests share."""
 
+import gc
 import os
 import pkgutil
 import warnings
@@ -35,6 +36,12 @@ def pytest_report_header():
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def pytest_collection_finish():
+    # Half a million objects of modules and tests stay to the end: the garbage collector need not look at them again.
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)
