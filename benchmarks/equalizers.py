@@ -281,7 +281,7 @@ def runs(job: Job, done: Callable[[str, str], bool], quick: bool) -> Iterator[di
         if all(done(learner, method) for method in methods):
             continue
         slow = learner in ("SVM, rbf", "random forest")
-        most = 10 if quick else 300 if slow else 1000
+        most = 5 if quick else 300 if slow else 1000
         looked = min(most, 100) if slow else most  # in a validation, for each strength
         plainly = methods["plain"][0]
         before = judge(plainly(job.take(fit), 0.0), job.take(validation), looked)
@@ -440,7 +440,7 @@ def main(quick: bool = False) -> None:
         list(runs(first, lambda *_: False, True) if first else ())
     for seed in range(1 if quick else SEEDS):
         for case in list(CASES)[:1] if quick else CASES:
-            job = people(case, 600 if quick else PEOPLE, seed)
+            job = people(case, 300 if quick else PEOPLE, seed)
             if job is None:
                 continue
             done = {(learner, method) for *name, learner, method, split in there if (*name, split) == (*case, seed)}

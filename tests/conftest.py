@@ -1,5 +1,6 @@
 """People and rounds that several folders of tests share."""
 
+import gc
 import os
 import pkgutil
 import warnings
@@ -19,10 +20,6 @@ from equirecourse.exceptions import ConvergenceWarning
 hypothesis.settings.register_profile("repeat", derandomize=True)
 hypothesis.settings.register_profile("explore", derandomize=False, max_examples=300)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
-# Hypothesis also tries the numbers it finds in our modules, in those that are loaded at the time: load them all.
-for module in pkgutil.walk_packages(equirecourse.__path__, "equirecourse."):
-    if not module.name.endswith("__main__"):
-        import_module(module.name)
 
 # Long tests come first. One process begins with them; when the other has done its own half, it takes short ones off
 # this one's end, so that neither waits for a long test that the other began last.
@@ -35,6 +32,16 @@ def pytest_report_header():
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def pytest_collection_finish():
+    # Hypothesis also tries the numbers it finds in our modules, in those that are loaded at the time: load them all.
+    for module in pkgutil.walk_packages(equirecourse.__path__, "equirecourse."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    # Half a million objects of modules and tests stay to the end: the garbage collector need not look at them again.
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """``import equirecourse`` is light, and its names are what they say whatever was loaded before."""
 
 import importlib
+import json
 import subprocess
 import sys
 
@@ -22,31 +23,59 @@ HEAVY = [
 ]
 
 
-def run(code):
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return result.stdout.strip()
+BEFORE = [
+    "import equirecourse",
+    "import equirecourse.audit, equirecourse.flipsets",
+    "from equirecourse.audit import read_audit; from equirecourse.flipsets import Flipset",
+    "from equirecourse.plotting import FrontierDisplay",
+]
+# One fresh process for everything: from one step to the next it forgets our modules and keeps those of others.
+CODE = f"""
+import json, sys
+
+def loaded(names):
+    return [name for name in names if name in sys.modules]
+
+import equirecourse
+found = {{"package": loaded({HEAVY!r})}}
+equirecourse.EqualRecourseLinear
+found["model"] = loaded(["torch", "matplotlib"])
+import equirecourse.plotting
+found["displays"] = loaded(["torch", "matplotlib"])
+for before in {BEFORE!r}:
+    for name in [name for name in sys.modules if name.split(".")[0] == "equirecourse"]:
+        del sys.modules[name]
+    names = {{}}
+    exec(before, names)
+    exec("import equirecourse; from equirecourse import audit, flipsets", names)
+    home, audit, flipsets = names["equirecourse"], names["audit"], names["flipsets"]
+    kinds = type(audit).__name__, type(flipsets).__name__
+    found[before] = [*kinds, home.audit is audit, home.flipsets is flipsets, type(home).__name__]
+print(json.dumps(found))
+"""
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    assert run(f"import sys, equirecourse; print([m for m in {HEAVY!r} if m in sys.modules])") == "[]"
+@pytest.fixture(scope="module")
+def found():
+    """What a fresh process found after each step."""
+    return json.loads(subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True).stdout)
 
 
-@pytest.mark.parametrize("name", ["audit", "flipsets"])
-@pytest.mark.parametrize(
-    "before",
-    [
-        "import equirecourse",
-        "import equirecourse.audit, equirecourse.flipsets",
-        "from equirecourse.audit import read_audit; from equirecourse.flipsets import Flipset",
-        "from equirecourse.plotting import FrontierDisplay",
-    ],
-)
-def test_audit_and_flipsets_are_functions_whatever_was_loaded_before(before, name):
-    code = (
-        f"{before}\nimport equirecourse\nfrom equirecourse import {name}\n"
-        f"print(type({name}).__name__, equirecourse.{name} is {name}, type(equirecourse).__name__)"
-    )
-    assert run(code) == "function True module"
+def test_importing_the_package_loads_nothing_heavy(found):
+    assert found["package"] == []
+
+
+def test_a_model_loads_neither_pytorch_nor_matplotlib(found):
+    assert found["model"] == []
+
+
+def test_displays_load_matplotlib_when_something_is_drawn(found):
+    assert found["displays"] == []
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_audit_and_flipsets_are_functions_whatever_was_loaded_before(found, before):
+    assert found[before] == ["function", "function", True, True, "module"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import matplotlib as mpl
 import pytest
 from tests._printed import assert_prints
 
+import equirecourse.datasets
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
@@ -31,10 +33,20 @@ PAGES = {
 NEEDS = {"docs/user_guide/torch.md": "torch"}
 
 
+@pytest.fixture
+def few_clients(monkeypatch):
+    """Every fifteenth client of the credit data, 2,000."""
+    credit = equirecourse.datasets.load_credit()
+    credit.update({name: credit[name][::15] for name in ("data", "target", "sensitive_features")})
+    monkeypatch.setattr(equirecourse.datasets, "load_credit", lambda: credit)
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_page_prints_what_it_says(page):
+def test_the_page_prints_what_it_says(page, request):
     if page in NEEDS:
         pytest.importorskip(NEEDS[page])
+    if page == "README.md":  # what it says of everybody is printed by the demo: see test_examples.py
+        request.getfixturevalue("few_clients")
     mpl.use("Agg")
     names: dict[str, object] = {}
     printed, compared, ran = "", 0, 0

@@ -234,6 +234,11 @@ def test_a_step_that_ends_just_past_a_strict_comparison_does_not_keep_the_rule()
     assert ActionSet([m], rules=[Rule("m increases", "m <= 2")]).rules
 
 
+def test_limits_at_the_largest_number_overflow_nowhere():
+    lowest = Feature("m", low=-np.finfo(float).max, step=1.0)
+    assert ActionSet([lowest, Feature("n")], rules=[Rule("m < 0", "n increases")]).rules
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_exactly_the_rules_that_nobody_can_keep_are_refused(data):

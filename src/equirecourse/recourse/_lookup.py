@@ -59,7 +59,7 @@ class ColumnLookup:
         for block in self.blocks:
             part = out[:, block.place]
             if block.values is None:
-                part[:] = _transformed(block.transformer, table[block.columns])
+                part[:] = _transformed(block.transformer, _chosen(table, block.columns))
             else:
                 self._look_up(block, block.values, table, part)
         return out
@@ -75,7 +75,7 @@ class ColumnLookup:
                 unknown.update(first[np.isin(met, new)].tolist())
         if unknown:  # these rows show every value that is new
             rows = sorted(unknown)
-            made = _transformed(block.transformer, table[block.columns].iloc[rows])
+            made = _transformed(block.transformer, _chosen(table, block.columns).iloc[rows])
             for one, (codes, labels) in zip(values, coded, strict=True):
                 for row, line in zip(rows, made, strict=True):
                     label = labels[codes[row]]
@@ -98,6 +98,12 @@ def _codes(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
         codes, uniques = pd.factorize(column)
         labels = uniques.tolist()
     return np.where(codes < 0, len(labels), codes), [*labels, _MISSING]
+
+
+def _chosen(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """``table[names]``, which makes an index of the names first: for a few people that takes most of the time."""
+    places: list[Any] = [table.columns.get_loc(name) for name in names]
+    return table.take(places, axis=1)
 
 
 def _transformed(transformer: Any, table: pd.DataFrame) -> Array:

@@ -226,18 +226,18 @@ class _Probe:
         cuts = np.unique(np.concatenate([found[~np.isnan(found) & ~by_category], more]))
         cuts = cuts[(cuts > self.lowest[j]) & (cuts <= self.highest[j])]
         firsts = np.append(self.lowest[j], cuts)
-        self._check_monotone(j, questions[~by_category], firsts)
+        seen = self._changed(j, firsts) if len(questions) else np.zeros((len(firsts), 0))
+        self._check_monotone(j, questions[~by_category], seen)
         if by_category.any() or self.ensemble.zero_is_missing:
-            return Axis(cuts, len(firsts), questions, _NONE, _NONE.astype(bool), self._left(j, questions, firsts))
+            return Axis(cuts, len(firsts), questions, _NONE, _NONE.astype(bool), self._left(questions, seen))
         turn = np.where(np.isnan(found), len(firsts), np.searchsorted(cuts, found, side="left") + 1)
-        below = self._left(j, questions, firsts[:1])[:, 0]
+        below = self._left(questions, seen[:1])[:, 0]
         return Axis(cuts, len(firsts), questions, turn.astype(np.intp), below, None)
 
-    def _check_monotone(self, j: int, questions: Ints, firsts: Array) -> None:
-        columns = np.unique(self.ensemble.column[questions])
-        if len(columns) == 0 or self.view.before is None:
+    def _check_monotone(self, j: int, questions: Ints, seen: Array) -> None:
+        if self.view.before is None:
             return
-        seen = self._changed(j, firsts)[:, columns]
+        seen = seen[:, np.unique(self.ensemble.column[questions])]
         steps = np.diff(seen, axis=0)
         noise = 1e-12 * (1.0 + np.abs(seen[1:]))
         if ((steps > noise).any(axis=0) & (steps < -noise).any(axis=0)).any():
@@ -251,16 +251,14 @@ class _Probe:
         # A label that nobody may move to is never asked about: a person's own answers come from their own inputs.
         codes = np.flatnonzero(feature.reachable)
         if len(questions) and len(codes):
-            left[:, codes] = self._left(j, questions, codes.astype(np.float64))
+            left[:, codes] = self._left(questions, self._changed(j, codes.astype(np.float64)))
         return Axis(np.zeros(0), len(feature.labels), questions, _NONE, _NONE.astype(bool), left)
 
-    def _left(self, j: int, questions: Ints, values: Array) -> Mask:
-        if len(questions) == 0:
-            return np.zeros((0, len(values)), dtype=bool)
-        seen = self._changed(j, values)[:, self.ensemble.column[questions]]
-        return self.ensemble.goes_left(questions[:, None], seen.T)
+    def _left(self, questions: Ints, seen: Array) -> Mask:
+        return self.ensemble.goes_left(questions[:, None], seen[:, self.ensemble.column[questions]].T)
 
     def _changed(self, j: int, values: Array) -> Array:
+        """What the trees see of the first person, with one feature changed to each value."""
         changed = np.full((len(values), len(self.lowest)), np.nan)
         changed[:, j] = values
         return self.inputs(changed)
