@@ -137,5 +137,6 @@ def _reaches(feature: Feature, low: float, high: float, step: float | None) -> b
     first = np.ceil(inside[0] / step - 1e-9)
     values = np.array([first, first + 1.0]) * step  # the first may be a rounding error below the piece
     slack = 1e-9 * np.maximum(1.0, np.abs(values))
-    allowed = (values >= feature.low - slack) & (values <= feature.high + slack)
+    with np.errstate(over="ignore"):  # a limit next to the largest number there is
+        allowed = (values >= feature.low - slack) & (values <= feature.high + slack)
     return bool((allowed & (values >= low) & (values <= high)).any())

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index
-from equirecourse.actions import NORMS, ActionSet
+from equirecourse.actions import EUCLIDEAN_NORM, NORMS, ActionSet
 from equirecourse.equalizers._held_out_folds import split_rows
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import (
@@ -174,7 +174,7 @@ class RecourseReweighting(PlainState, MetaEstimatorMixin, ClassifierMixin, BaseE
         *,
         distance: str = "auto",
         actions: ActionSet | None = None,
-        norm: str = "l2",
+        norm: str = EUCLIDEAN_NORM,
         cv: Any = 3,
         placebo: bool = False,
         favorable_label: Any = None,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equirecourse.actions import Distance
 from equirecourse.recourse._kernel._quadric import Quadric, nearest_on_quadric, quadric_of
 from equirecourse.recourse._kernel._smooth import (
     InputScore,
@@ -149,18 +150,16 @@ def _relax(problem: Problem, room: Room, seen: SeenInputs, score: Quadric | Kern
 
 def _at_least(problem: Problem, seen: SeenInputs, people: Index, base: Array, ways: Array) -> Array:
     """Least cost of a choice of labels (costs ``base``) and moves of numbers whose L2 cost is at least ``ways``."""
-    if problem.norm == "l2":
-        return np.asarray(np.sqrt(np.square(base).sum(axis=1) + ways**2))
-    if problem.norm == "l1":
-        return np.asarray(base.sum(axis=1) + ways)
-    largest = base.max(axis=1, initial=0.0)
-    if problem.norm == "linf":
-        moving = np.ones(len(people))
-        for mine, matrix in seen.of(people):
-            moving[mine] = max(1, matrix.any(axis=0).sum())
-        return np.asarray(np.maximum(largest, ways / np.sqrt(moving)))
-    # Percentiles know no distance; but what cannot be reached cannot be reached.
-    return np.where(np.isinf(ways), np.inf, 0.0)
+    cost = problem.cost
+    if not isinstance(cost, Distance):  # but what cannot be reached cannot be reached
+        return np.where(np.isinf(ways), np.inf, 0.0)
+    moving = np.ones(len(people))
+    for mine, matrix in seen.of(people):
+        moving[mine] = max(1, matrix.any(axis=0).sum())
+    least = cost.of_length(ways, moving)
+    if cost.is_largest:
+        return np.asarray(np.maximum(cost.total(base), least))
+    return cost.from_sum(cost.addends(base).sum(axis=1) + cost.addends(least))
 
 
 def _on_quadric(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from equirecourse.actions import Cost
+
 __all__ = ["cheapest_options"]
 
 Array = NDArray[np.float64]
@@ -13,11 +15,11 @@ Index = NDArray[np.intp]
 _HALVINGS = 50
 
 
-def cheapest_options(gains: Array, costs: Array, need: Array, aggregate: str) -> Index:
+def cheapest_options(gains: Array, costs: Array, need: Array, cost: Cost) -> Index:
     """Choose an option of each feature so that gains add up to the need at little cost.
 
-    For "sum" and "root" the choice is the one of a Lagrange multiplier, the smallest that is enough: not always the
-    very cheapest, and never far from it. For "max" it is the cheapest.
+    Where costs add up, the choice is the one of a Lagrange multiplier, the smallest that is enough: not always the
+    very cheapest, and never far from it. Where the largest counts, it is the cheapest.
 
     Parameters
     ----------
@@ -25,7 +27,7 @@ def cheapest_options(gains: Array, costs: Array, need: Array, aggregate: str) ->
         What each option adds to the score and costs. The first option of each feature costs nothing: staying.
     need : ndarray of shape (n_people,)
         What the gains should add up to.
-    aggregate : {"sum", "root", "max"}
+    cost : Cost
         How costs of features make up the cost.
 
     Returns
@@ -36,14 +38,15 @@ def cheapest_options(gains: Array, costs: Array, need: Array, aggregate: str) ->
     Examples
     --------
     >>> import numpy as np
+    >>> from equirecourse.actions import NORMS
     >>> from equirecourse.recourse._search._bargain import cheapest_options
     >>> gains, costs = np.array([[[0.0, 2.0], [0.0, 2.0]]]), np.array([[[0.0, 1.0], [0.0, 3.0]]])
-    >>> cheapest_options(gains, costs, np.array([2.0]), "sum")
+    >>> cheapest_options(gains, costs, np.array([2.0]), NORMS["l1"])
     array([[1, 0]])
     """
-    if aggregate == "max":
+    if cost.is_largest:
         return _within_budget(gains, costs, need)
-    price = costs**2 if aggregate == "root" else costs
+    price = cost.addends(costs)
     low, high = np.full(len(need), -40.0), np.full(len(need), 40.0)
     # On the scale of the problem, so that multipliers around 1 matter.
     largest = np.abs(gains).max(axis=(1, 2), initial=0.0)

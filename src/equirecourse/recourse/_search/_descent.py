@@ -13,7 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.recourse._search._halfspace import cheapest_in_halfspace, price_of
+from equirecourse.actions import Distance
+from equirecourse.recourse._search._halfspace import cheapest_in_halfspace
 
 __all__ = ["Surface", "descend"]
 
@@ -35,7 +36,15 @@ class Surface(Protocol):
 
 
 def descend(
-    surface: Surface, norm: str, moves: Array, low: Array, high: Array, prices: Array, *, rounds: int, until: Any = None
+    surface: Surface,
+    cost: Distance,
+    moves: Array,
+    low: Array,
+    high: Array,
+    prices: Array,
+    *,
+    rounds: int,
+    until: Any = None,
 ) -> Array:
     """Make accepted moves cheaper.
 
@@ -43,8 +52,8 @@ def descend(
     ----------
     surface : Surface
         The score.
-    norm : {"l1", "l2", "linf"}
-        The cost, with ``prices``.
+    cost : Distance
+        What moves cost, with ``prices``.
     moves : ndarray of shape (n_rows, n_features)
         Where the walks begin. A walk that begins where the score is negative ends there.
     low, high : ndarray of shape (n_rows, n_features)
@@ -62,10 +71,10 @@ def descend(
         Moves at which the score is not negative, none dearer than before.
     """
     moves = moves.copy()
-    cost = price_of(norm, moves, prices)
+    now = cost.of_moves(moves, prices)
     value = surface.values(np.arange(len(moves)), moves)
-    radius = 0.5 * cost
-    active = np.flatnonzero((value >= 0) & (cost > 0))
+    radius = 0.5 * now
+    active = np.flatnonzero((value >= 0) & (now > 0))
     for _ in range(rounds):
         if len(active) == 0 or (until is not None and until()):
             break
@@ -74,21 +83,21 @@ def descend(
         need = (slopes * at).sum(axis=1) - value[active]
         way = radius[active, None] / prices
         near_low, near_high = np.maximum(low[active], at - way), np.minimum(high[active], at + way)
-        goal = cheapest_in_halfspace(norm, slopes, need, near_low, near_high, prices)
-        goal_cost = price_of(norm, goal, prices)
-        worth = (goal_cost < cost[active] * (1.0 - _ENOUGH)) & (slopes != 0.0).any(axis=1)
+        goal = cheapest_in_halfspace(cost, slopes, need, near_low, near_high, prices)
+        goal_cost = cost.of_moves(goal, prices)
+        worth = (goal_cost < now[active] * (1.0 - _ENOUGH)) & (slopes != 0.0).any(axis=1)
         active, at, goal, goal_cost = active[worth], at[worth], goal[worth], goal_cost[worth]
         if len(active) == 0:
             break
         found, found_value = _last_accepted(surface, active, at, value[active], goal)
-        found_cost = price_of(norm, found, prices)
+        found_cost = cost.of_moves(found, prices)
         with np.errstate(divide="ignore", invalid="ignore"):
-            kept = (cost[active] - found_cost) / (cost[active] - goal_cost)
-        better = found_cost < cost[active]
+            kept = (now[active] - found_cost) / (now[active] - goal_cost)
+        better = found_cost < now[active]
         rows = active[better]
-        moves[rows], cost[rows], value[rows] = found[better], found_cost[better], found_value[better]
+        moves[rows], now[rows], value[rows] = found[better], found_cost[better], found_value[better]
         radius[active] *= np.where(kept > 0.8, 2.0, np.where(kept < 0.4, 0.35, 1.0))
-        active = active[radius[active] > _ENOUGH * cost[active]]
+        active = active[radius[active] > _ENOUGH * now[active]]
     return moves
 
 

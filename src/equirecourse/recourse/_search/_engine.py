@@ -13,7 +13,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.actions import DISTANCES
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._search._hunt import Hunt, step_over
 from equirecourse.recourse._search._moves import bargain, exchange, revert, shrink, tighten, turn, walk
@@ -157,7 +156,7 @@ def _hunt(hunt: Hunt, scores: Scores | None, pool: Array, people: Index) -> None
 
 def _polish(hunt: Hunt, scores: Scores | None, scale: float, rounds: int) -> None:
     """What moves along the boundary, in the way that the model's score, or its absence, allows."""
-    smooth = hunt.problem.norm in DISTANCES
+    smooth = hunt.problem.cost.is_distance
     if scores is not None and (not hunt.room.continuous.all() or not smooth or scale > 0.2):
         rows, own = bargain(hunt, scores, hunt.person, hunt.own, scale)
         hunt.begin(hunt.person[rows], own)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.actions import total_cost
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._search._room import Room
 from equirecourse.recourse._search._scores import MAX_ROWS
@@ -73,8 +72,8 @@ class Hunt:
     def objective(self, people: Index, own: Array) -> Array:
         """Cost, with a grain of its sum where only the largest part counts: moves beside that part are progress too."""
         parts = self.parts(people, own)
-        cost = total_cost(self.problem.norm, parts)
-        return cost + 1e-6 * parts.mean(axis=1) if self.problem.aggregate == "max" and parts.shape[1] else cost
+        cost = self.problem.cost.total(parts)
+        return cost + 1e-6 * parts.mean(axis=1) if self.problem.cost.is_largest and parts.shape[1] else cost
 
     def allowed(self, people: Index, own: Array) -> Mask:
         """Who gets a yes after a change that keeps to the action set."""

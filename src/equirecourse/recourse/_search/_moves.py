@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.actions import DISTANCES
+from equirecourse.actions import Distance
 from equirecourse.recourse._search._bargain import cheapest_options
 from equirecourse.recourse._search._descent import descend
 from equirecourse.recourse._search._halfspace import cheapest_in_halfspace
@@ -30,7 +30,7 @@ def shrink(hunt: Hunt, rounds: int) -> Mask:
 
     def path(rows: Index, places: Array) -> Array:
         share = np.broadcast_to(places[:, None], (len(rows), own.shape[1]))
-        if hunt.problem.aggregate == "max":
+        if hunt.problem.cost.is_largest:
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 share = np.fmin(share * level[rows, None] / parts[rows], 1.0)
         return np.where(hunt.room.ordered, start[rows] + share * (own[rows] - start[rows]), own[rows])
@@ -70,7 +70,7 @@ def tighten(hunt: Hunt, rounds: int) -> Mask:
 def exchange(hunt: Hunt, pool: Array, rng: np.random.Generator, count: int, attempts: Index) -> Mask:
     """Give back some of one feature and, at random, change another instead."""
     attempt = np.repeat(attempts, count)
-    if hunt.problem.aggregate == "max":
+    if hunt.problem.cost.is_largest:
         return _level_out(hunt, pool, rng, attempt)
     n, people, own = len(attempt), hunt.person[attempt], hunt.own[attempt]
     start, room, rows = hunt.room.start[people], hunt.room, np.arange(len(attempt))
@@ -157,13 +157,13 @@ def _proposals(
 ) -> tuple[Index, Array]:
     start, features = hunt.room.start[people], hunt.problem.actions.features
     costs = np.stack(
-        [feature.move_cost(hunt.problem.norm, start[:, [j]], options[:, j]) for j, feature in enumerate(features)],
+        [hunt.problem.cost.of_move(feature, start[:, [j]], options[:, j]) for j, feature in enumerate(features)],
         axis=1,
     )
     proposals = []
     # Gains that do not quite add up: with something to spare, and with something missing.
     for spare in (1e-3, 0.1, 0.35, 1.0, -0.1):
-        choice = cheapest_options(gains, costs, need + spare * size, hunt.problem.aggregate)
+        choice = cheapest_options(gains, costs, need + spare * size, hunt.problem.cost)
         proposals.append(np.take_along_axis(options, choice[:, :, None], axis=2)[:, :, 0])
     return np.tile(np.arange(len(people)), len(proposals)), np.vstack(proposals)
 
@@ -195,6 +195,8 @@ def _options(hunt: Hunt, people: Index, centre: Array, scale: float) -> Array:
 
 def walk(hunt: Hunt, scores: Scores, rounds: int) -> Mask:
     """Walk along the boundary with the continuous features; labels and rungs stay."""
+    cost = hunt.problem.cost
+    assert isinstance(cost, Distance)
     free = hunt.room.continuous & hunt.room.movable.any(axis=0)
     rows = np.flatnonzero((hunt.changed & free).any(axis=1))
     if len(rows) == 0:
@@ -203,9 +205,7 @@ def walk(hunt: Hunt, scores: Scores, rounds: int) -> Mask:
     low, high = _limits(hunt, people, own, free)
     prices = np.array([feature.cost for feature in hunt.problem.actions])
     moves = np.where(free & hunt.room.movable[people], own - start, 0.0)
-    moves = descend(
-        scores.surface(people, own, free), hunt.problem.norm, moves, low, high, prices, rounds=rounds, until=hunt.until
-    )
+    moves = descend(scores.surface(people, own, free), cost, moves, low, high, prices, rounds=rounds, until=hunt.until)
     found = np.where(free & hunt.room.movable[people], start + moves, own)
     # The boundary is met from the yes side, but for rounding; and rules or carried limits may be in the way.
     hairs = [found + hair * (found - start) for hair in (0.0, 1e-9, 1e-7, 1e-5)]
@@ -237,13 +237,14 @@ def turn(hunt: Hunt, scale: float, rounds: int = 4) -> Mask:
     options = _options(hunt, people, own, scale)
     slopes, gains = _feel(hunt, people, own, hunt.worth[attempts], options, rounds)
     rows, proposals = _proposals(hunt, people, options, gains, np.zeros(len(people)), np.ones(len(people)))
-    if hunt.problem.norm in DISTANCES:
+    cost = hunt.problem.cost
+    if isinstance(cost, Distance):
         free = hunt.room.continuous & hunt.room.movable[people]
         low, high = _limits(hunt, people, own, free)
         prices = np.array([feature.cost for feature in hunt.problem.actions])
         delta = np.where(free, own - hunt.room.start[people], 0.0)
         normal = np.where(free, slopes, 0.0)
-        goal = cheapest_in_halfspace(hunt.problem.norm, normal, (normal * delta).sum(axis=1), low, high, prices)
+        goal = cheapest_in_halfspace(cost, normal, (normal * delta).sum(axis=1), low, high, prices)
         rows = np.concatenate([rows, np.arange(len(people))])
         proposals = np.vstack([proposals, np.where(free, hunt.room.start[people] + goal, own)])
     # Each proposal is a direction: what counts is where it meets the boundary.
@@ -265,7 +266,7 @@ def _feel(hunt: Hunt, people: Index, own: Array, worth: Array, options: Array, r
     delta = np.where(ordered, own - start, 0.0)
     prices = np.array([feature.cost for feature in hunt.problem.actions])
     reach = np.broadcast_to(0.1 * room.spread, own.shape)
-    if hunt.problem.norm in DISTANCES:
+    if hunt.problem.cost.is_distance:
         reach = np.minimum(0.3 * worth[:, None] / prices, room.spread)
     slopes, gains = np.zeros_like(own), np.zeros(options.shape)
     for sign in (1.0, -1.0):

@@ -197,8 +197,8 @@ class _Person:
     def __init__(self, setting: _Setting, cells: list[Cells], i: int, own: Mask, linked: list[Options]) -> None:
         self.setting, self.cells, self.i, self.linked = setting, cells, i, linked
         self.own = own.astype(np.uint8)
-        self.largest = setting.problem.aggregate == "max"
-        self.is_root = setting.problem.aggregate == "root"
+        self.cost = setting.problem.cost
+        self.largest = self.cost.is_largest
         costs = [part.costs[i] for part in cells]
         self.n_cells, self.trees = setting.n_cells.copy(), setting.trees
         for options in linked:
@@ -211,8 +211,7 @@ class _Person:
         self.n_words = -(-max((len(costs[j]) for j in np.flatnonzero(setting.row >= 0)), default=0) // 64)
         self.cost_begin = np.concatenate([[0], np.cumsum([len(part) for part in costs])]).astype(np.int64)
         self.costs = np.concatenate([*costs, np.zeros(0)])
-        if self.is_root:
-            self.costs = np.square(self.costs)
+        self.costs = self.cost.addends(self.costs)
         ranks = [
             np.argsort(part, kind="stable") if row >= 0 else np.arange(len(part))
             for part, row in zip(costs, setting.row, strict=True)
@@ -303,7 +302,8 @@ class _Person:
                 best = cost
                 self.columns = places.column[places.begin[:-1] + x]
         self.stopped = size > 0
-        self.lower = self._root(best if size == 0 else min(best, _least(places, stack, size, self.largest)))
+        least = best if size == 0 else min(best, _least(places, stack, size, self.largest))
+        self.lower = float(self.cost.from_sum(least))
         missing = min((options.missing for options in self.linked), default=np.inf)
         missing = min(missing, self.doubt)
         if self.found:
@@ -312,9 +312,6 @@ class _Person:
             self.proven = size == 0 and self.doubt == np.inf and all(options.complete for options in self.linked)
         if not self.proven:
             self.lower = min(self.lower, missing)
-
-    def _root(self, cost: float) -> float:
-        return float(np.sqrt(cost)) if self.is_root else float(cost)
 
     def _budgets(self) -> list[float]:
         """How dear the first action may be: in large forests, the neighbourhood of a person is seen much sooner."""
