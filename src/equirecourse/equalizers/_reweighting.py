@@ -100,7 +100,8 @@ class RecourseReweighting(PlainState, MetaEstimatorMixin, ClassifierMixin, BaseE
     actions : ActionSet or None, default=None
         What a distance is; by default every column counts by its standard deviation, without limits.
     norm : str, default="l2"
-        How the changes of several columns add up, as in :func:`~equirecourse.find_recourse`.
+        How the changes of several columns add up, as in :func:`~equirecourse.find_recourse`, whose default is another:
+        the distances of the paper's Algorithm 2 are Euclidean.
     cv : int, splitter or iterable, default=3
         Folds in which everything that ``history_`` says is measured; a number is that of stratified folds.
     placebo : bool, default=False

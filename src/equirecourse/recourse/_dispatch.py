@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from equirecourse._validation import check_choice, check_finite, check_jobs, check_number, refuse_masked
-from equirecourse.actions import EUCLIDEAN_NORM, ActionSet, Distance, check_actions, cost_named
+from equirecourse.actions import DEFAULT_NORM, ActionSet, Distance, check_actions, cost_named
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _linear
 from equirecourse.recourse._engine import Engine
@@ -38,7 +38,7 @@ def find_recourse(
     X: Any,
     *,
     actions: ActionSet | None = None,
-    norm: str = EUCLIDEAN_NORM,
+    norm: str = DEFAULT_NORM,
     method: str = "auto",
     favorable_label: Any = None,
     background: Any = None,
