@@ -230,7 +230,7 @@ def run_rounds(
         state = current.own.weights.tobytes()
         if state == last.own.weights.tobytes():
             return Rounds(tuple(history), current, True, "nobody's decision changed")
-        if hard and current.imbalance <= tol and _hardly_anybody(current.summary["changed"], len(setting.y)):
+        if hard and current.imbalance <= tol and _few_changed(current.summary["changed"], len(setting.y)):
             return Rounds(tuple(history), current, True, "the gap vanished, and hardly anybody's decision changed")
         if len(current.own) < len(plain.own):
             ending = "a group has too few rejected people left"
@@ -240,7 +240,7 @@ def run_rounds(
             first, period = seen[state] + 1, number - seen[state]
             break
         seen[state] = number
-        if mixes and _wanders([r.summary["changed"] for r in history]) and _can_end(history, tol):
+        if mixes and _oscillates([r.summary["changed"] for r in history]) and _can_end(history, tol):
             ending = "the rounds did not come nearer to each other"
             break
     else:
@@ -332,7 +332,7 @@ def _search_between(
             low = current
 
 
-def _wanders(changed: Sequence[int]) -> bool:
+def _oscillates(changed: Sequence[int]) -> bool:
     """Whether the last round changed as many decisions as the one before: such rounds need not end by themselves."""
     return len(changed) > 2 and changed[-1] >= changed[-2]
 
@@ -344,7 +344,7 @@ def _can_end(history: Sequence[Round], tol: float) -> bool:
     return len(signs) == 2 or any(r.imbalance <= tol for r in usable)
 
 
-def _hardly_anybody(changed: int, people: int) -> bool:
+def _few_changed(changed: int, people: int) -> bool:
     """Whether so few of many people's decisions changed that the rounds are over; of few people's, none may."""
     return people >= MANY_PEOPLE and changed < _SETTLED * people
 

@@ -15,7 +15,7 @@ from equirecourse.actions import DEFAULT_NORM, ActionSet, Distance, check_action
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _linear
 from equirecourse.recourse._engine import Engine
-from equirecourse.recourse._engines import SEARCH, can_read, engine_for, engine_named, engine_names, is_own
+from equirecourse.recourse._engines import SEARCH, can_read, engine_for, engine_named, engine_names, is_builtin
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._progress import progress_bar
 from equirecourse.recourse._result import STATUSES, Recourse
@@ -169,7 +169,7 @@ def _ask(problem: Problem, method: str) -> tuple[Engine, Answers, tuple[str, ...
 
 def _solved(engine: Engine, problem: Problem) -> Answers:
     """The answers of an engine; one that is not ours works on a copy, and has to answer in the right form."""
-    if is_own(engine):
+    if is_builtin(engine):
         return engine.solve(problem)
     answers = engine.solve(replace(problem, table=problem.table.copy()))
     n, shape = len(problem.start), problem.start.shape

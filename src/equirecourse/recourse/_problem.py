@@ -169,8 +169,8 @@ class Problem:
 
         For engines that need nobody else: the background stays here.
         """
-        return replace(self.take(people), background=self.background[:0], tick=_nobody_looks)
+        return replace(self.take(people), background=self.background[:0], tick=_ignore_progress)
 
 
-def _nobody_looks(_: int) -> None:
-    """Progress of work that is done elsewhere."""
+def _ignore_progress(_: int) -> None:
+    """Take no notice of progress in another process."""

@@ -43,6 +43,15 @@ class Cost(ABC):
         Whether a move is priced by the ranks that it leads from and to (:attr:`Feature.percentiles`).
     is_rank_difference : bool
         Whether the price of an ordered feature is the difference of the two ranks itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equirecourse.actions import NORMS
+    >>> NORMS["linf"].is_largest, NORMS["linf"].is_distance
+    (True, True)
+    >>> NORMS["l2"].total(np.array([[3.0, 4.0]])).tolist()
+    [5.0]
     """
 
     name: str

@@ -197,7 +197,7 @@ def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
 def _by_program(problem: Problem, form: LinearForm) -> Answers:
     silent = replace(problem, tick=lambda _: None)  # whoever asks says when these people are done
     if has_processes(problem.n_jobs):
-        return solve_apart(silent, _program.solve, lambda lot: (form.take(lot),))
+        return solve_apart(silent, _program.solve, lambda batch: (form.take(batch),))
     return _program.solve(silent, form)
 
 

@@ -52,10 +52,10 @@ def cheapest_in_halfspace(cost: Distance, slopes: Array, need: Array, low: Array
     array([[3., 4.]])
     """
     base = np.clip(0.0, low, high)
-    # Where a feature goes if it goes as far as helps.
+    # The end of each feature's useful range.
     far = np.where(slopes > 0, high, np.where(slopes < 0, low, base))
-    # Every feature moves from base to far as a level rises, at a rate, and stops there: what is gained rises with the
-    # level, piecewise linearly, and the level at which it is enough lies between two of the corners.
+    # By the optimality conditions, each feature is level · rate, clipped to its range. The gain is piecewise linear in
+    # the level, and the level that reaches the target lies between two corners.
     if cost.exponent == 1.0:
         return _by_turns(slopes, need, base, far, prices)
     rate = cost.rates(slopes, prices)
@@ -71,7 +71,7 @@ def cheapest_in_halfspace(cost: Distance, slopes: Array, need: Array, low: Array
 
 
 def _by_turns(slopes: Array, need: Array, base: Array, far: Array, prices: Array) -> Array:
-    """L1: the feature that gains most for its price goes first, as far as it can, then the next."""
+    """Sums: move the feature with the largest gain per cost as far as it can, then the next."""
     order = np.argsort(-np.abs(slopes) / prices, axis=1, kind="stable")
     with np.errstate(invalid="ignore"):
         gains = np.where(far != base, slopes * (far - base), 0.0)
@@ -81,7 +81,7 @@ def _by_turns(slopes: Array, need: Array, base: Array, far: Array, prices: Array
     rest = need - (slopes * base).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((rest[:, None] - before) / sorted_gains, 0.0, 1.0)
-        # An infinite gain: the part of it that is needed is known as a distance, not as a share.
+        # Of an infinite gain, the needed part is a distance, not a share.
         sorted_slopes = np.take_along_axis(slopes, order, axis=1)
         distance = np.where(
             np.isinf(sorted_gains),
