@@ -22,8 +22,8 @@ class Cost(ABC):
     r"""A way to price a change: the p-norm of the prices of its features' moves.
 
     The cost of a change is :math:`(\sum_j c_j^p)^{1/p}`. A subclass says what the move of one feature costs,
-    :math:`c_j`. That price must not fall as a feature moves farther away in
-    one direction: engines rely on it. What else is true of a cost, engines ask its attributes; none asks for its name.
+    :math:`c_j`. That price must not fall as the feature moves farther in one direction: engines rely on it. They learn
+    what else is true of a cost from its attributes, and do not ask for its name.
 
     Parameters
     ----------

@@ -71,10 +71,10 @@ def descend(
         Accepted moves, none costlier than before.
     """
     moves = moves.copy()
-    now = cost.of_moves(moves, prices)
+    current_cost = cost.of_moves(moves, prices)
     value = surface.values(np.arange(len(moves)), moves)
-    radius = 0.5 * now
-    active = np.flatnonzero((value >= 0) & (now > 0))
+    radius = 0.5 * current_cost
+    active = np.flatnonzero((value >= 0) & (current_cost > 0))
     for _ in range(rounds):
         if len(active) == 0 or (until is not None and until()):
             break
@@ -85,19 +85,19 @@ def descend(
         near_low, near_high = np.maximum(low[active], at - way), np.minimum(high[active], at + way)
         goal = cheapest_in_halfspace(cost, slopes, need, near_low, near_high, prices)
         goal_cost = cost.of_moves(goal, prices)
-        worth = (goal_cost < now[active] * (1.0 - _ENOUGH)) & (slopes != 0.0).any(axis=1)
+        worth = (goal_cost < current_cost[active] * (1.0 - _ENOUGH)) & (slopes != 0.0).any(axis=1)
         active, at, goal, goal_cost = active[worth], at[worth], goal[worth], goal_cost[worth]
         if len(active) == 0:
             break
         found, found_value = _last_accepted(surface, active, at, value[active], goal)
         found_cost = cost.of_moves(found, prices)
         with np.errstate(divide="ignore", invalid="ignore"):
-            kept = (now[active] - found_cost) / (now[active] - goal_cost)
-        better = found_cost < now[active]
+            kept = (current_cost[active] - found_cost) / (current_cost[active] - goal_cost)
+        better = found_cost < current_cost[active]
         rows = active[better]
-        moves[rows], now[rows], value[rows] = found[better], found_cost[better], found_value[better]
+        moves[rows], current_cost[rows], value[rows] = found[better], found_cost[better], found_value[better]
         radius[active] *= np.where(kept > 0.8, 2.0, np.where(kept < 0.4, 0.35, 1.0))
-        active = active[radius[active] > _ENOUGH * now[active]]
+        active = active[radius[active] > _ENOUGH * current_cost[active]]
     return moves
 
 
