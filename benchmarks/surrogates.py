@@ -65,7 +65,7 @@ def against_the_truth(quick: bool) -> None:
         ):
             model.fit(X, y)
             people = X[model.predict(X) == -1].head(20 if quick else 300)
-            true = find_recourse(model, people).costs
+            true = find_recourse(model, people, norm="l2").costs
             line = f"{name:<7} {X.shape[1]:>3} features  {kind:<20}"
             for selection in ("none", "weights", "forward"):
                 samples = 500 if quick else 5000

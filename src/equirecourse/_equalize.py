@@ -21,7 +21,7 @@ from equirecourse._audit import RecourseAudit, audit
 from equirecourse._audit._build import infer_actions
 from equirecourse._audit._cheats import least_shrunk, median_costs
 from equirecourse._validation import as_frame, check_groups, check_jobs, check_number, refuse_masked, shown
-from equirecourse.actions import ActionSet, check_norm
+from equirecourse.actions import DEFAULT_NORM, ActionSet, check_norm
 from equirecourse.equalizers import EqualRecourseBoosting, EqualRecourseLinear, Frontier
 from equirecourse.equalizers._distribution import KAPPAS
 from equirecourse.equalizers._held_out_folds import quietly
@@ -94,7 +94,7 @@ def equalize(
     *,
     sensitive_features: Any,
     actions: ActionSet | None = None,
-    norm: str = "l1",
+    norm: str = DEFAULT_NORM,
     favorable_label: Any = None,
     budget: float | None = None,
     kappas: Any = None,

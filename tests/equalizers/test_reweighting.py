@@ -122,7 +122,7 @@ def test_the_model_is_the_learner_with_weights_that_follow_from_distances(name, 
     plain = clone(LEARNERS[name]).fit(X, y, **{step: given})
     rejected = plain.predict(X) == "no"
     if distance == "auto":
-        found = find_recourse(plain, X, actions=ActionSet.free(X))
+        found = find_recourse(plain, X, actions=ActionSet.free(X), norm="l2")
         np.testing.assert_allclose(model.weights_, point_weights(found.costs, rejected), rtol=1e-6)
     assert (model.weights_[~rejected] == 1).all()
     assert (model.weights_[rejected] < 1).any()
@@ -153,7 +153,7 @@ def test_history_is_that_of_a_loop_over_held_out_folds():
     means, right, rejected = {"a": [], "b": []}, 0, 0
     for train, test in folds:
         inner = RecourseReweighting(LogisticRegression(), actions=ActionSet.free(X)).fit(X[train], y[train])
-        found = find_recourse(inner, X[test], actions=ActionSet.free(X))
+        found = find_recourse(inner, X[test], actions=ActionSet.free(X), norm="l2")
         for label in means:
             means[label].append(found.costs[found.rejected & (group[test] == label)].mean())
         right, rejected = right + (inner.predict(X[test]) == y[test]).sum(), rejected + found.rejected.sum()

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from equirecourse import ActionSet, audit, find_recourse, flipsets
 from equirecourse.recourse import Answers, Engine, Opaque, _engines, register_engine
-from equirecourse.recourse._engines import OWN
+from equirecourse.recourse._engines import BUILTIN
 
 
 class Limits(ClassifierMixin, BaseEstimator):
@@ -73,6 +73,21 @@ def test_a_model_that_was_searched_is_exact_with_an_engine_of_its_own(people, no
     np.testing.assert_array_equal(by_name.costs, found.costs)
 
 
+def test_an_engine_asks_the_cost_what_is_true_of_it(people):
+    model, X, actions = people
+    told = []
+
+    def solve(problem):
+        with pytest.warns(FutureWarning, match=r"ask Problem\.cost"):
+            told.append((problem.cost.name, problem.cost.is_largest, problem.aggregate))
+        return raise_to_limits(problem)
+
+    register_engine(Engine("curious", can_read=LIMITS.can_read, solve=solve))
+    for norm in ("l1", "l2", "max_shift"):
+        find_recourse(model, X, actions=actions, norm=norm)
+    assert told == [("l1", False, "sum"), ("l2", False, "root"), ("max_shift", True, "max")]
+
+
 def test_audits_and_flipsets_use_it(people):
     model, X, actions = people
     register_engine(LIMITS)
@@ -87,7 +102,7 @@ def test_it_may_read_linear_models_too():
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = LogisticRegression().fit(X, X.sum(axis=1) > 0)
     assert find_recourse(model, X).method == "linear"
-    register_engine(Engine("mine", lambda model: isinstance(model, LogisticRegression), OWN[0].solve))
+    register_engine(Engine("mine", lambda model: isinstance(model, LogisticRegression), BUILTIN[0].solve))
     assert find_recourse(model, X).method == "mine"
 
 

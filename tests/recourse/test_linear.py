@@ -158,7 +158,7 @@ def test_limits_equal_a_quadratic_program(people):
     model = LogisticRegression().fit(X, y)
     prices = np.array([1.0, 2.0, 0.5, 1.0, 4.0])
     features = [Feature(f"x{j}", low=X[:, j].min(), high=X[:, j].max(), cost=prices[j]) for j in range(5)]
-    found = find_recourse(model, X, actions=ActionSet(features))
+    found = find_recourse(model, X, actions=ActionSet(features), norm="l2")
     coef = model.coef_[0]
     for i in np.flatnonzero(found.rejected)[:30]:
         need = -model.decision_function(X[[i]])[0]
@@ -330,7 +330,7 @@ def check_against_a_program(costs, by_program):
 def test_a_rotation_of_numbers_is_looked_through(people):
     X, y = people
     model = make_pipeline(StandardScaler(), PCA(3), LogisticRegression()).fit(X, y)
-    found = find_recourse(model, X)
+    found = find_recourse(model, X, norm="l2")
     weights = model[0].scale_ ** -1 * (model[1].components_.T @ model[-1].coef_[0])
     expected = np.maximum(-model.decision_function(X), 0) / np.linalg.norm(weights)
     np.testing.assert_allclose(found.costs, expected, rtol=1e-8, atol=1e-12)

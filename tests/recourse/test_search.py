@@ -22,9 +22,9 @@ from sklearn.tree import DecisionTreeClassifier
 from equirecourse.actions import NORMS, ActionSet, Feature, Link, Rule
 from equirecourse.recourse import _search
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._search._bargain import cheapest_options
-from equirecourse.recourse._search._halfspace import cheapest_in_halfspace, price_of
-from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._feasible import FeasibleSet
+from equirecourse.recourse._search._halfspace import cheapest_in_halfspace
+from equirecourse.recourse._search._multiple_choice import multiple_choice_knapsack
 from equirecourse.recourse._search._scores import measure_scores
 from equirecourse.recourse._view import open_model
 
@@ -133,7 +133,7 @@ def test_on_a_forest_the_search_is_close_to_trying_every_cell(norm):
     best = []
     for start in problem.start:
         away = np.maximum(0.0, np.maximum(low - start, start - high))
-        best.append(price_of(norm, away, np.ones(3)).min())
+        best.append(NORMS[norm].of_moves(away, np.ones(3)).min())
     ratio = cost / best
     assert (ratio >= 1 - 1e-5).all()  # trees round to single precision
     assert np.median(ratio) < 1 + 1e-5
@@ -156,14 +156,14 @@ def test_with_steps_and_labels_the_search_is_close_to_trying_everything(scores, 
     asked = model if scores else OnlyYesOrNo(model)
     problem = make_problem(asked, frame, actions, norm, limit=12)
     cost = check(problem, _search.solve(problem))
-    room = Room(problem)
+    feasible = FeasibleSet(problem)
     values = [[np.nan], np.arange(0, 61, 6), np.arange(6), [np.nan], np.arange(3), np.arange(3)]
     for j, grid in enumerate(problem.grids):
         values[j] = values[j] if grid is None else grid
     choices = np.array(list(itertools.product(*values)))
     people = np.repeat(everybody(problem), len(choices))
     own = np.tile(choices, (len(cost), 1))
-    own = room.snap(people, np.where(np.isnan(own), problem.start[people], own))
+    own = feasible.snap(people, np.where(np.isnan(own), problem.start[people], own))
     every = np.where(problem.accepted(people, own), problem.costs(people, own), np.inf)
     best = every.reshape(len(cost), -1).min(axis=1)
     assert (cost >= best * (1 - 1e-9)).all()
@@ -356,7 +356,7 @@ def test_a_tuned_threshold_is_found_between_the_scores():
     X, y = make_numbers()
     model = FixedThresholdClassifier(LogisticRegression(), threshold=0.8, response_method="predict_proba").fit(X, y)
     problem = make_problem(model, X, ActionSet([Feature(name) for name in X]))
-    scores = measure_scores(problem, Room(problem))
+    scores = measure_scores(problem, FeasibleSet(problem))
     assert scores.guessed
     cost = check(problem, _search.solve(problem))
     linear = model.estimator_
@@ -379,7 +379,7 @@ def test_the_cheapest_point_of_a_half_space_in_a_box_is_that_of_a_program(seed, 
     low[rng.random(d) < 0.3], high[rng.random(d) < 0.3] = -np.inf, np.inf
     if holds_zero:
         low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
-    moves = cheapest_in_halfspace(norm, slopes[None], np.array([need]), low[None], high[None], prices)[0]
+    moves = cheapest_in_halfspace(NORMS[norm], slopes[None], np.array([need]), low[None], high[None], prices)[0]
     assert (moves >= low).all()
     assert (moves <= high).all()
     most = linprog(-slopes, bounds=np.column_stack([low, high]))
@@ -403,30 +403,30 @@ def test_the_cheapest_point_of_a_half_space_in_a_box_is_that_of_a_program(seed, 
             constraints={"type": "ineq", "fun": lambda u: slopes @ u - need, "jac": lambda u: slopes},
         )  # fmt: skip
         best = np.sqrt(found.fun)
-    assert price_of(norm, moves[None], prices)[0] == pytest.approx(best, rel=1e-6, abs=1e-7)
+    assert NORMS[norm].of_moves(moves[None], prices)[0] == pytest.approx(best, rel=1e-6, abs=1e-7)
 
 
 @few
-@given(seed=st.integers(0, 100_000), aggregate=st.sampled_from(["sum", "root", "max"]))
-def test_options_that_add_up_are_chosen_well(seed, aggregate):
+@given(seed=st.integers(0, 100_000), norm=st.sampled_from(["l1", "l2", "linf"]))
+def test_options_that_add_up_are_chosen_well(seed, norm):
     rng = np.random.default_rng(seed)
     d, m = 4, 5
     costs = np.sort(rng.uniform(0.1, 2.0, size=(1, d, m)), axis=2)
     gains = rng.normal(size=(1, d, m))
     costs[:, :, 0] = gains[:, :, 0] = 0.0
     need = np.array([rng.uniform(0.1, 3.0)])
-    choice = cheapest_options(gains, costs, need, aggregate)[0]
+    choice = multiple_choice_knapsack(gains, costs, need, NORMS[norm])[0]
     every = np.array(list(itertools.product(range(m), repeat=d)))
     gained = gains[0, np.arange(d), every].sum(axis=1)
     parts = costs[0, np.arange(d), every]
-    total = {"sum": parts.sum(1), "root": np.sqrt((parts**2).sum(1)), "max": parts.max(1)}[aggregate]
+    total = {"l1": parts.sum(1), "l2": np.sqrt((parts**2).sum(1)), "linf": parts.max(1)}[norm]
     enough = gained >= need[0]
     mine = (every == choice).all(axis=1)
     if not enough.any():
         assert gained[mine][0] == pytest.approx(gained.max())
         return
     assert enough[mine][0]
-    if aggregate == "max":
+    if norm == "linf":
         assert total[mine][0] == pytest.approx(total[enough].min())
     else:
         # A multiplier finds the cheapest way to gain as much as its choice does.
@@ -450,11 +450,11 @@ def test_the_nearest_allowed_value_is_allowed_and_a_second_look_changes_nothing(
     )
     model = LogisticRegression().fit(frame[["months"]], np.arange(12) % 2)
     problem = Problem(open_model(model), actions, "l2", frame, frame)
-    room = Room(problem)
+    feasible = FeasibleSet(problem)
     people = rng.integers(12, size=60)
     wishes = problem.start[people] + rng.normal(size=(60, 6)) * [1.0, 20.0, 3.0, 5.0, 0.0, 0.0]
     wishes[:, 4:] = rng.integers(0, 3, size=(60, 2))
-    own = room.snap(people, wishes)
+    own = feasible.snap(people, wishes)
     assert problem.respected(people, own).all()
-    np.testing.assert_array_equal(room.snap(people, own), own)
-    np.testing.assert_array_equal(own[~room.movable[people]], problem.start[people][~room.movable[people]])
+    np.testing.assert_array_equal(feasible.snap(people, own), own)
+    np.testing.assert_array_equal(own[~feasible.movable[people]], problem.start[people][~feasible.movable[people]])

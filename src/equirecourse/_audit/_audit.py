@@ -12,7 +12,7 @@ from equirecourse._audit._build import Options, ask, infer_actions, is_right, su
 from equirecourse._audit._people import Judged, choose
 from equirecourse._audit._result import RecourseAudit
 from equirecourse._validation import as_frame, check_groups, check_number, refuse_masked, refuse_missing_groups
-from equirecourse.actions import ActionSet, check_actions
+from equirecourse.actions import DEFAULT_NORM, ActionSet, check_actions
 from equirecourse.metrics import RecourseFrame
 from equirecourse.recourse import open_model
 
@@ -28,7 +28,7 @@ def audit(
     *,
     sensitive_features: Any,
     actions: ActionSet | None = None,
-    norm: str = "l1",
+    norm: str = DEFAULT_NORM,
     method: str = "auto",
     unit: str | None = None,
     favorable_label: Any = None,

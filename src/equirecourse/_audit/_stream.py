@@ -17,7 +17,7 @@ from equirecourse._audit._people import notes_of, people_table
 from equirecourse._audit._result import RecourseAudit
 from equirecourse._partitions import as_pandas, chosen, open_partitions
 from equirecourse._validation import check_jobs, check_number, shown
-from equirecourse.actions import ActionSet, check_actions
+from equirecourse.actions import DEFAULT_NORM, ActionSet, check_actions
 from equirecourse.metrics import RELATIVE_ERROR, CostSummary, SummaryFrame
 from equirecourse.recourse import open_model
 
@@ -74,7 +74,7 @@ def audit_partitions(
     target: str | None = None,
     features: Sequence[str] | None = None,
     actions: ActionSet | None = None,
-    norm: str = "l1",
+    norm: str = DEFAULT_NORM,
     method: str = "auto",
     unit: str | None = None,
     favorable_label: Any = None,

@@ -16,7 +16,7 @@ from equirecourse._flipsets._changes import changes_of
 from equirecourse._flipsets._flipset import Flipset, Flipsets
 from equirecourse._flipsets._rounding import rounded
 from equirecourse._validation import check_number, shown
-from equirecourse.actions import ActionSet, check_actions, total_cost
+from equirecourse.actions import DEFAULT_NORM, ActionSet, check_actions, total_cost
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import Recourse, View, find_recourse, open_model
 
@@ -29,7 +29,7 @@ def flipsets(
     *,
     actions: ActionSet,
     k: int = 5,
-    norm: str = "l1",
+    norm: str = DEFAULT_NORM,
     method: str = "auto",
     favorable_label: Any = None,
     background: Any = None,

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from equirecourse._validation import shown
+from equirecourse.actions._costs import cost_named
 from equirecourse.actions._words import plain
 
 __all__ = ["CHANGES", "KINDS", "Feature", "Percentiles"]
@@ -309,28 +310,7 @@ class Feature:
         >>> Feature("income", cost=0.5).move_cost("l1", [10, 10], [14, 10]).tolist()
         [2.0, 0.0]
         """
-        start, end = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
-        moved = (start != end) & ~(np.isnan(start) & np.isnan(end))
-        if norm in ("max_shift", "log_shift"):
-            # What does not move costs nothing, whether or not anybody knows where people stand in it.
-            return np.where(moved, self._shift(norm, start, end), 0.0) if moved.any() else np.zeros(moved.shape)
-        distance = np.abs(end - start) if self.has_order else np.ones(np.broadcast(start, end).shape)
-        return np.where(moved, self.cost * distance, 0.0)
-
-    def _shift(self, norm: str, start: Array, end: Array) -> Array:
-        if self.percentiles is None:
-            raise ValueError(
-                f"norm={norm!r} needs to know where people stand in feature {self.name!r}; make the action set with "
-                "ActionSet.from_frame, which counts them."
-            )
-        if self.has_order:
-            before, after = self.percentiles.rank(start), self.percentiles.rank(end)
-            if norm == "max_shift":
-                return np.asarray(np.abs(after - before))
-            return np.asarray(np.abs(np.log1p(-before) - np.log1p(-after)))
-        # Without an order there is no percentile: the rarer the new label, the dearer.
-        shares = np.asarray(self.percentiles.ranks)[np.clip(end, 0, None).astype(int)]
-        return np.asarray(1.0 - shares if norm == "max_shift" else -np.log(shares))
+        return cost_named(norm).of_move(self, start, end)
 
 
 def _is(value: Any, kind: type) -> bool:

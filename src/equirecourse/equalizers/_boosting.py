@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index, split_features
-from equirecourse.actions import NORMS, ActionSet
+from equirecourse.actions import DEFAULT_NORM, NORMS, ActionSet
 from equirecourse.equalizers._boosting_fit import (
     SOFTNESS,
     BoostingProblem,
@@ -121,7 +121,7 @@ class EqualRecourseBoosting(PlainState, ClassifierMixin, BaseEstimator):
         *,
         kappa: float = 1.0,
         actions: ActionSet | None = None,
-        norm: str = "l1",
+        norm: str = DEFAULT_NORM,
         max_people: int = 2000,
         warm_up: float = 0.25,
         intersections: bool = True,

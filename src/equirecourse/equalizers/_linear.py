@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from equirecourse._validation import refuse_masked
-from equirecourse.actions import NORMS, ActionSet
+from equirecourse.actions import DEFAULT_NORM, NORMS, ActionSet
 from equirecourse.equalizers._base import DEFAULT_SHARES, DEPRECATED, EqualRecourseEstimator
 from equirecourse.equalizers._contrasts import Contrasts
 from equirecourse.equalizers._distribution import KAPPAS, minimise_distance
@@ -217,7 +217,7 @@ class EqualRecourseLinear(EqualRecourseEstimator):
         objective: str = "auto",
         kappa: float = 3.0,
         actions: ActionSet | None = None,
-        norm: str = "l1",
+        norm: str = DEFAULT_NORM,
         max_people: int = 2000,
         random_state: int = 0,
         recourse_penalty: float = np.inf,

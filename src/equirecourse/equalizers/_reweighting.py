@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from equirecourse._validation import Groups, check_groups, check_labels, favorable_index
-from equirecourse.actions import NORMS, ActionSet
+from equirecourse.actions import EUCLIDEAN_NORM, NORMS, ActionSet
 from equirecourse.equalizers._held_out_folds import split_rows
 from equirecourse.equalizers._plain_state import PlainState
 from equirecourse.equalizers._weighted import (
@@ -100,7 +100,8 @@ class RecourseReweighting(PlainState, MetaEstimatorMixin, ClassifierMixin, BaseE
     actions : ActionSet or None, default=None
         What a distance is; by default every column counts by its standard deviation, without limits.
     norm : str, default="l2"
-        How the changes of several columns add up, as in :func:`~equirecourse.find_recourse`.
+        How the changes of several columns add up, as in :func:`~equirecourse.find_recourse`, whose default is another:
+        the distances of the paper's Algorithm 2 are Euclidean.
     cv : int, splitter or iterable, default=3
         Folds in which everything that ``history_`` says is measured; a number is that of stratified folds.
     placebo : bool, default=False
@@ -174,7 +175,7 @@ class RecourseReweighting(PlainState, MetaEstimatorMixin, ClassifierMixin, BaseE
         *,
         distance: str = "auto",
         actions: ActionSet | None = None,
-        norm: str = "l2",
+        norm: str = EUCLIDEAN_NORM,
         cv: Any = 3,
         placebo: bool = False,
         favorable_label: Any = None,

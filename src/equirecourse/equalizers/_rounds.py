@@ -253,14 +253,14 @@ def _ending_of(history: Sequence[Round], setting: Setting, rules: _Rules) -> _En
     balanced = [one.number for one in history[:-1] if np.array_equal(one.own.weights, current.own.weights)]
     if balanced and balanced[-1] == last.number:
         return _Ending("nobody's decision changed", converged=True)
-    if rules.hard and current.imbalance <= rules.tol and _hardly_anybody(current.summary["changed"], len(setting.y)):
+    if rules.hard and current.imbalance <= rules.tol and _few_changed(current.summary["changed"], len(setting.y)):
         return _Ending("the gap vanished, and hardly anybody's decision changed", converged=True)
     if len(current.own) < len(plain.own):
         return _Ending("a group has too few rejected people left")
     if balanced and setting.memory == 1:
         reason = "the rounds came back to an earlier rejected set"
         return _Ending(reason, first=balanced[-1] + 1, period=current.number - balanced[-1])
-    if rules.mixes and _wanders([one.summary["changed"] for one in history]) and _can_end(history, rules.tol):
+    if rules.mixes and _oscillates([one.summary["changed"] for one in history]) and _can_end(history, rules.tol):
         return _Ending("the rounds did not come nearer to each other")
     return _Ending(f"max_rounds={rules.max_rounds} was reached") if current.number == rules.max_rounds else None
 
@@ -352,7 +352,7 @@ def _search_between(
             low = current
 
 
-def _wanders(changed: Sequence[int]) -> bool:
+def _oscillates(changed: Sequence[int]) -> bool:
     """Whether the last round changed as many decisions as the one before: such rounds need not end by themselves."""
     return len(changed) > 2 and changed[-1] >= changed[-2]
 
@@ -364,7 +364,7 @@ def _can_end(history: Sequence[Round], tol: float) -> bool:
     return len(signs) == 2 or any(r.imbalance <= tol for r in usable)
 
 
-def _hardly_anybody(changed: int, people: int) -> bool:
+def _few_changed(changed: int, people: int) -> bool:
     """Whether so few of many people's decisions changed that the rounds are over; of few people's, none may."""
     return people >= _MANY_PEOPLE and changed < _SETTLED * people
 

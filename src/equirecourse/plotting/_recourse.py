@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equirecourse._validation import check_costs, check_number
+from equirecourse.actions import EUCLIDEAN_NORM, NORMS
 from equirecourse.metrics._rejected import mean_cost, split_rejected
 from equirecourse.plotting._style import MEAN_COLOR, MEDIAN_COLOR, as_name, as_text, check_axes, line_style
 from equirecourse.recourse import boundary_costs
@@ -25,7 +26,6 @@ Costs = NDArray[np.float64]
 Kind = Literal["ecdf", "hist", "box"]
 
 _KINDS = ("ecdf", "hist", "box")
-_NORM_NAMES = {"l2": "Euclidean distance", "l1": "sum of all changes", "linf": "largest change"}
 _LONG_LEGEND = 6  # more groups than this, and the legend stands beside the axes
 
 
@@ -131,7 +131,7 @@ class RecourseDisplay:
         X: Any,
         *,
         sensitive_features: Any,
-        norm: str = "l2",
+        norm: str = EUCLIDEAN_NORM,
         feature_costs: Any = None,
         favorable_label: Any = None,
         cost_name: str | None = None,
@@ -150,8 +150,8 @@ class RecourseDisplay:
             People, best those the model has not seen.
         sensitive_features : array-like, Series, DataFrame or mapping of columns
             Group of each person. Several columns are crossed.
-        norm : {"l1", "l2", "linf"}
-            Norm of the cost.
+        norm : {"l1", "l2", "linf"}, default="l2"
+            Norm of the cost; see :func:`equirecourse.recourse.boundary_costs`.
         feature_costs : array-like of shape (n_features,), optional
             Cost of a unit of change of each feature the model sees.
         favorable_label : label, optional
@@ -175,7 +175,7 @@ class RecourseDisplay:
         found = boundary_costs(model, X, norm=norm, feature_costs=feature_costs, favorable_label=favorable_label)
         if cost_name is None:
             where = ", in the kernel's feature space" if found.space == "feature" else ""
-            cost_name = f"cost of recourse ({_NORM_NAMES[found.norm]} to a yes{where})"
+            cost_name = f"cost of recourse ({NORMS[found.norm].description} to a yes{where})"
         return cls.from_costs(
             found.costs,
             rejected=found.rejected,

@@ -56,17 +56,17 @@ def solve_apart(
     """
     n = len(problem.table)
     number = max(1, min(_LOTS * effective_n_jobs(problem.n_jobs), -(-n // least)))
-    lots = [lot for lot in np.array_split(np.arange(n), number) if len(lot)]
-    if len(lots) == 1:
-        return solve(problem, *given(lots[0]))
+    batches = [batch for batch in np.array_split(np.arange(n), number) if len(batch)]
+    if len(batches) == 1:
+        return solve(problem, *given(batches[0]))
     parts = Parallel(n_jobs=problem.n_jobs, return_as="generator")(
-        delayed(_answer)(solve, (problem.sent(lot), *given(lot))) for lot in lots
+        delayed(_answer)(solve, (problem.sent(batch), *given(batch))) for batch in batches
     )
     answers = Answers.nothing(problem)
-    for lot, part in zip(lots, parts, strict=True):
-        answers.own[lot], answers.found[lot] = part.own, part.found
-        answers.proven[lot], answers.lower[lot], answers.stopped[lot] = part.proven, part.lower, part.stopped
-        problem.tick(len(lot))
+    for batch, part in zip(batches, parts, strict=True):
+        answers.own[batch], answers.found[batch] = part.own, part.found
+        answers.proven[batch], answers.lower[batch], answers.stopped[batch] = part.proven, part.lower, part.stopped
+        problem.tick(len(batch))
     return answers
 
 

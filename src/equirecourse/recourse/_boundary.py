@@ -13,12 +13,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from equirecourse._validation import check_choice, check_feature_costs, favorable_index, refuse_masked
+from equirecourse.actions import EUCLIDEAN_NORM, NORMS, Distance
 
 __all__ = ["BoundaryCosts", "boundary_costs", "costs_of_scores"]
 
 Array = NDArray[np.float64]
-
-NORMS = ("l1", "l2", "linf")
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class BoundaryCosts:
 
 
 def boundary_costs(
-    model: Any, X: Any, *, norm: str = "l2", feature_costs: Any = None, favorable_label: Any = None
+    model: Any, X: Any, *, norm: str = EUCLIDEAN_NORM, feature_costs: Any = None, favorable_label: Any = None
 ) -> BoundaryCosts:
     r"""Distance of each rejected person to the decision boundary.
 
@@ -62,7 +61,8 @@ def boundary_costs(
     X : array-like of shape (n_people, n_features)
         People.
     norm : {"l1", "l2", "linf"}, default="l2"
-        Norm of the cost; feature space knows only "l2".
+        Norm of the cost. Not that of :func:`~equirecourse.find_recourse` by default: distances to a boundary are
+        Euclidean in the paper, and a kernel's feature space knows no other norm.
     feature_costs : array-like of shape (n_features,), optional
         Cost of a unit of change of each feature the model sees; 1 by default.
     favorable_label : label, optional
@@ -81,7 +81,7 @@ def boundary_costs(
     >>> boundary_costs(model, [[0.5], [2.5]]).costs.round(3)
     array([1., 0.])
     """
-    check_choice(norm, NORMS, name="norm")
+    cost = _distance_named(norm)
     refuse_masked(X, name="X")
     check_is_fitted(model)
     space = "input"
@@ -104,21 +104,25 @@ def boundary_costs(
             f"{type(model).__name__} has no boundary with a known distance; only linear models and support vector "
             "machines have one in closed form."
         )
-    costs, own_space = costs_of_scores(model, scores, rejected, norm=norm, feature_costs=feature_costs)
-    return BoundaryCosts(costs=costs, rejected=rejected, space=space if own_space == "input" else own_space, norm=norm)
+    costs, measured = costs_of_scores(model, scores, rejected, cost=cost, feature_costs=feature_costs)
+    return BoundaryCosts(costs=costs, rejected=rejected, space=space if measured == "input" else measured, norm=norm)
 
 
 def costs_of_scores(
-    model: Any, scores: Array, rejected: NDArray[np.bool_], *, norm: str = "l2", feature_costs: Any = None
+    model: Any, scores: Array, rejected: NDArray[np.bool_], *, cost: Distance | None = None, feature_costs: Any = None
 ) -> tuple[Array, str]:
-    """Distances of people whose scores are known, and the space they are measured in, as seen by the model itself."""
+    """Distances of people whose scores are known, and the space they are measured in, as seen by the model itself.
+
+    Without a cost they are Euclidean.
+    """
+    cost = _distance_named(EUCLIDEAN_NORM) if cost is None else cost
     if hasattr(model, "coef_"):
-        space, scale = "input", _dual_norm(_dense_row(model.coef_), norm, feature_costs)
+        space, scale = "input", _dual_norm(_dense_row(model.coef_), cost, feature_costs)
     else:
-        if norm != "l2" or feature_costs is not None:
+        if not cost.is_euclidean or feature_costs is not None:
             raise ValueError(
-                f"A distance in the feature space of a kernel is Euclidean and has no feature costs, got norm={norm!r} "
-                f"and feature_costs={feature_costs!r}; leave both at their defaults."
+                f"A distance in the feature space of a kernel is Euclidean and has no feature costs, got "
+                f"norm={cost.name!r} and feature_costs={feature_costs!r}; leave both at their defaults."
             )
         space, scale = "feature", _kernel_norm(model)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -132,11 +136,15 @@ def _dense_row(coef: Any) -> Array:
     return np.ravel(coef.toarray() if sparse.issparse(coef) else np.asarray(coef)).astype(np.float64)
 
 
-def _dual_norm(coef: Array, norm: str, feature_costs: Any) -> float:
+def _distance_named(norm: Any) -> Distance:
+    distances = {name: cost for name, cost in NORMS.items() if isinstance(cost, Distance)}
+    return distances[check_choice(norm, distances, name="norm")]
+
+
+def _dual_norm(coef: Array, cost: Distance, feature_costs: Any) -> float:
     costs = check_feature_costs(feature_costs, len(coef))
     reach = np.abs(coef) / (1.0 if costs is None else costs)
-    dual_order = {"l1": np.inf, "l2": 2, "linf": 1}[norm]
-    return float(np.linalg.norm(reach, ord=dual_order))
+    return float(cost.dual_norm(reach))
 
 
 def _kernel_norm(model: Any) -> float:

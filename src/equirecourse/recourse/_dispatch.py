@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from equirecourse._validation import check_choice, check_finite, check_jobs, check_number, refuse_masked
-from equirecourse.actions import DISTANCES, ActionSet, check_actions, check_norm
+from equirecourse.actions import DEFAULT_NORM, ActionSet, Distance, check_actions, cost_named
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.recourse import _linear
 from equirecourse.recourse._engine import Engine
-from equirecourse.recourse._engines import SEARCH, can_read, engine_for, engine_named, engine_names, is_own
+from equirecourse.recourse._engines import SEARCH, can_read, engine_for, engine_named, engine_names, is_builtin
 from equirecourse.recourse._problem import Answers, Problem
 from equirecourse.recourse._progress import progress_bar
 from equirecourse.recourse._result import STATUSES, Recourse
@@ -38,7 +38,7 @@ def find_recourse(
     X: Any,
     *,
     actions: ActionSet | None = None,
-    norm: str = "l2",
+    norm: str = DEFAULT_NORM,
     method: str = "auto",
     favorable_label: Any = None,
     background: Any = None,
@@ -62,7 +62,7 @@ def find_recourse(
         People: an array, or a frame of pandas or polars.
     actions : ActionSet, optional
         What people can change, and what it costs. By default every column, without limits, at a cost of 1 a unit.
-    norm : {"l1", "l2", "linf", "max_shift", "log_shift"}, default="l2"
+    norm : {"l1", "l2", "linf", "max_shift", "log_shift"}, default="l1"
         How the changes of several features add up: sum, root of the sum of squares, largest; or, in percentiles of the
         people the action set was made from, the largest shift or the sum of log shifts.
     method : {"auto", "linear", "trees", "kernel", "search", "milp", "surrogate"}, default="auto"
@@ -112,15 +112,16 @@ def find_recourse(
     >>> set(found.status) <= {"accepted", "found", "infeasible"}
     True
     """
-    check_norm(norm)
+    cost = cost_named(norm)
     check_choice(method, ("auto", *engine_names(), "milp", "surrogate"), name="method")
     check_jobs(n_jobs)
     refuse_masked(X, name="X")
     limit = np.inf if time_limit is None else check_number(time_limit, name="time_limit", low=1e-9)
     seed = int(check_number(random_state, name="random_state", low=0, integer=True))
     view = open_model(model, favorable_label, X)
-    if actions is None and frozen is None and method in ("auto", "linear") and _is_plain(view, X, norm):
-        return _closed_form(view, X, norm)
+    is_free = actions is None and frozen is None and method in ("auto", "linear")
+    if is_free and isinstance(cost, Distance) and _is_plain(view, X):
+        return _closed_form(view, X, cost)
     actions = ActionSet.free(X, costs="unit") if actions is None else check_actions(actions)
     if method == "surrogate":
         return _by_surrogates(view, X, actions, norm, frozen, background, n_jobs, seed)
@@ -168,7 +169,7 @@ def _ask(problem: Problem, method: str) -> tuple[Engine, Answers, tuple[str, ...
 
 def _solved(engine: Engine, problem: Problem) -> Answers:
     """The answers of an engine; one that is not ours works on a copy, and has to answer in the right form."""
-    if is_own(engine):
+    if is_builtin(engine):
         return engine.solve(problem)
     answers = engine.solve(replace(problem, table=problem.table.copy()))
     n, shape = len(problem.start), problem.start.shape
@@ -247,21 +248,21 @@ def _outside(actions: ActionSet, table: pd.DataFrame) -> tuple[str, ...]:
 # --- closed forms ----------------------------------------------------------------------------------------------------
 
 
-def _is_plain(view: View, X: Any, norm: str) -> bool:
+def _is_plain(view: View, X: Any) -> bool:
     """Whether people move freely in the very inputs of a linear model, so that one formula answers for all of them."""
-    if norm not in DISTANCES or view.before is not None or engine_for(view.final) is not _linear.ENGINE:
+    if view.before is not None or engine_for(view.final) is not _linear.ENGINE:
         return False
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind in "fiu"
     return isinstance(X, pd.DataFrame) and all(dtype.kind in "fiu" for dtype in X.dtypes)
 
 
-def _closed_form(view: View, X: Any, norm: str) -> Recourse:
+def _closed_form(view: View, X: Any, cost: Distance) -> Recourse:
     scores = np.asarray(view.model.decision_function(X), dtype=np.float64)
     # The larger label wins a score above zero, the smaller one everything else.
     rejected = scores <= 0 if view.sign > 0 else scores > 0
     slopes = view.sign * _linear.coefficients(view.final)
-    costs, direction = _linear.closed_form(scores, slopes, np.ones(len(slopes)), norm)
+    costs, direction = _linear.closed_form(scores, slopes, np.ones(len(slopes)), cost)
     reachable = bool(slopes.any())
     if reachable:
         costs *= rejected
@@ -272,7 +273,7 @@ def _closed_form(view: View, X: Any, norm: str) -> Recourse:
         moved = _linear.step_over(view, X, scores, rejected, direction) if reachable else None
         return _laid_out(X, moved, rejected & (not reachable))
 
-    return Recourse(costs, "linear", np.ones(len(costs), dtype=bool), costs, norm, (), codes, people)
+    return Recourse(costs, "linear", np.ones(len(costs), dtype=bool), costs, cost.name, (), codes, people)
 
 
 # --- surrogates ------------------------------------------------------------------------------------------------------

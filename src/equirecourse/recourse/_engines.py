@@ -9,10 +9,10 @@ from typing import Any
 from equirecourse.recourse import _kernel, _linear, _search, _trees
 from equirecourse.recourse._engine import Engine
 
-__all__ = ["SEARCH", "can_read", "engine_for", "engine_named", "engine_names", "is_own", "register_engine"]
+__all__ = ["SEARCH", "can_read", "engine_for", "engine_named", "engine_names", "is_builtin", "register_engine"]
 
 SEARCH = _search.ENGINE  # reads anything that predicts
-OWN = (_linear.ENGINE, _trees.ENGINE, _kernel.ENGINE, SEARCH)
+BUILTIN = (_linear.ENGINE, _trees.ENGINE, _kernel.ENGINE, SEARCH)
 _RESERVED = ("auto", "milp", "surrogate")  # values of ``method`` that are no engine
 _GROUP = "equirecourse.engines"
 
@@ -44,7 +44,7 @@ def register_engine(engine: Engine) -> None:
 def _add(engine: Engine) -> None:
     if not isinstance(engine, Engine):
         raise TypeError(f"register_engine takes an equirecourse.recourse.Engine, got {type(engine).__name__}.")
-    taken = (*(own.name for own in OWN), *_RESERVED)
+    taken = (*(builtin.name for builtin in BUILTIN), *_RESERVED)
     if not isinstance(engine.name, str) or not engine.name or engine.name in taken:
         raise ValueError(
             f"the name of an engine must be text other than {', '.join(taken)}, which are taken; got {engine.name!r}."
@@ -62,7 +62,7 @@ def engine_for(model: Any) -> Engine:
 
 def can_read(engine: Engine, model: Any) -> bool:
     """Whether an engine can read the last estimator of a model; one that fails over the question cannot."""
-    if is_own(engine):
+    if is_builtin(engine):
         return engine.can_read(model)
     try:
         return bool(engine.can_read(model))
@@ -75,9 +75,9 @@ def can_read(engine: Engine, model: Any) -> bool:
         return False
 
 
-def is_own(engine: Engine) -> bool:
+def is_builtin(engine: Engine) -> bool:
     """Whether an engine is one of the package."""
-    return any(engine is own for own in OWN)
+    return any(engine is builtin for builtin in BUILTIN)
 
 
 def engine_named(name: str) -> Engine:
@@ -92,7 +92,7 @@ def engine_names() -> tuple[str, ...]:
 
 def _all() -> tuple[Engine, ...]:
     _load_entry_points()
-    return (*reversed(_registered.values()), *OWN)
+    return (*reversed(_registered.values()), *BUILTIN)
 
 
 def _load_entry_points() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,15 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse.actions import DISTANCES, NORMS, ActionSet, Feature, total_cost
+from equirecourse.actions import ActionSet, Cost, cost_named
 from equirecourse.recourse._view import View
 
 __all__ = ["Answers", "Problem"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-_FEW = 1000  # values of a number that are all listed, where a norm needs a list
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Problem:
     actions : ActionSet
         What may change.
     norm : str
-        One of ``NORMS``.
+        The name of the cost, one of ``NORMS``.
     table : DataFrame
         The people, all of them rejected, in the user's columns.
     background : DataFrame
@@ -107,50 +106,33 @@ class Problem:
             low[self.frozen], high[self.frozen] = np.inf, -np.inf
         return low, high
 
+    @property
+    def cost(self) -> Cost:
+        """How moves are priced, and how prices add up."""
+        return cost_named(self.norm)
+
+    @property
+    def aggregate(self) -> str:
+        """Deprecated: how prices add up, as a word."""
+        warnings.warn(
+            "Problem.aggregate goes away in the next release; ask Problem.cost, such as problem.cost.is_largest.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return {1.0: "sum", 2.0: "root"}.get(self.cost.exponent, "max")
+
     @cached_property
     def grids(self) -> list[Array | None]:
-        """Under a percentile norm, values that each number is tried at by programs and searches; else None.
-
-        All of them if there are few; else those that people have, and the limits or values beyond everybody's.
-        """
-        return [self._grid(j) for j in range(len(self.actions))]
-
-    def _grid(self, j: int) -> Array | None:
-        feature = self.actions.features[j]
-        if self.norm in DISTANCES or not feature.is_number or not feature.mutable:
-            return None
-        if feature.percentiles is None:
-            feature.move_cost(self.norm, 0.0, 1.0)  # says what is missing
-        assert feature.percentiles is not None
-        step, low, high = feature.step, feature.low, feature.high
-        if self._has_few_values(feature):
-            assert step is not None
-            return np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1.0) * step
-        values = np.append(feature.percentiles.values, [side for side in (low, high) if np.isfinite(side)])
-        # Where there is no limit, some values beyond everybody's: they cost no more than the last one that people have.
-        known = np.concatenate([values, self.start[~np.isnan(self.start[:, j]), j]])
-        beyond = (step or float(np.ptp(known)) or 1.0) * np.array([1.0, 10.0, 100.0])
-        values = np.concatenate([values, known.max() + beyond, known.min() - beyond])
-        if step is not None:
-            values = np.unique(np.concatenate([np.floor(values / step), np.ceil(values / step)])) * step
-        return np.unique(values[(values >= low) & (values <= high)])
+        """Values that each number is tried at by programs and searches; None where any number will do."""
+        return [self.cost.grid(feature, self.start[:, j]) for j, feature in enumerate(self.actions)]
 
     @property
     def grids_are_whole(self) -> bool:
         """Whether the grids hold every value that one may move to."""
         return all(
-            grid is None or self._has_few_values(feature)
+            grid is None or self.cost.grid_is_whole(feature)
             for grid, feature in zip(self.grids, self.actions, strict=True)
         )
-
-    @staticmethod
-    def _has_few_values(feature: Feature) -> bool:
-        return feature.step is not None and (feature.high - feature.low) / feature.step < _FEW
-
-    @property
-    def aggregate(self) -> str:
-        """How the costs of features make up the cost of an action: "sum", "root" (of the squares) or "max"."""
-        return NORMS[self.norm]
 
     def after(self, people: Any, own: Array) -> pd.DataFrame:
         """Show some people, by position and with repetitions, after a change, in the user's columns."""
@@ -172,7 +154,7 @@ class Problem:
 
     def costs(self, people: Any, own: Array) -> Array:
         """Cost of a change of some people."""
-        return total_cost(self.norm, self.actions.costs(self.norm, self.start[np.asarray(people)], own))
+        return self.cost.total(self.actions.costs(self.norm, self.start[np.asarray(people)], own))
 
     def take(self, people: Any) -> Problem:
         """The same question for some of the people."""
@@ -187,8 +169,8 @@ class Problem:
 
         For engines that need nobody else: the background stays here.
         """
-        return replace(self.take(people), background=self.background[:0], tick=_nobody_looks)
+        return replace(self.take(people), background=self.background[:0], tick=_ignore_progress)
 
 
-def _nobody_looks(_: int) -> None:
-    """Progress of work that is done elsewhere."""
+def _ignore_progress(_: int) -> None:
+    """Take no notice of progress in another process."""

@@ -51,7 +51,7 @@ class Recourse:
     array([[1.5],
            [2.5]])
     >>> found
-    Recourse(1 accepted, 1 found; method='linear', norm='l2', mean cost 1 of 1 exact)
+    Recourse(1 accepted, 1 found; method='linear', norm='l1', mean cost 1 of 1 exact)
     """
 
     costs: Array

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from equirecourse.actions import EUCLIDEAN_NORM
 from equirecourse.equalizers import point_weights
 from equirecourse.exceptions import NoRecourseWarning, SmallGroupWarning, UndefinedRecourseWarning
 from equirecourse.recourse import SurrogateRecourse, find_recourse
@@ -105,7 +106,9 @@ def _judge(
     measured = np.concatenate(parts) if true and all(len(part) for part in parts) else np.empty(0, dtype=np.intp)
     costs, exact = np.empty(0), np.nan
     if len(measured):
-        found = find_recourse(model, people.X[measured], favorable_label=1.0, time_limit=scale.seconds)
+        found = find_recourse(
+            model, people.X[measured], norm=EUCLIDEAN_NORM, favorable_label=1.0, time_limit=scale.seconds
+        )
         costs, exact = found.costs, float(found.exact.mean())
     row = describe(
         costs, rejected, people.y, people.groups, resamples=scale.resamples, seed=seed, measured=measured

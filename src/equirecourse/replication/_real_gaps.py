@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.utils.class_weight import compute_sample_weight
 
+from equirecourse.actions import EUCLIDEAN_NORM
 from equirecourse.datasets import fetch_givemecredit, fetch_propublica, load_credit, load_german
 from equirecourse.equalizers import (
     EqualRecourseBoosting,
@@ -241,7 +242,7 @@ def _judge(model: Any, people: People, scale: Scale, seed: int) -> dict[str, Any
     rejected = np.asarray(model.predict(people.X)) != 1
     rows = [np.flatnonzero(rejected & (people.groups == group)) for group in np.unique(people.groups)]
     measured = np.concatenate([some[: scale.people] for some in rows])
-    costs = find_recourse(model, people.X[measured], time_limit=scale.seconds).costs
+    costs = find_recourse(model, people.X[measured], norm=EUCLIDEAN_NORM, time_limit=scale.seconds).costs
     row = describe(
         costs, rejected, people.y, people.groups, resamples=scale.resamples, seed=seed, measured=measured
     )  # fmt: skip

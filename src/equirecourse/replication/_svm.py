@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from equirecourse.actions import EUCLIDEAN_NORM
 from equirecourse.equalizers import EqualRecourseSVC
 from equirecourse.exceptions import (
     ConvergenceWarning,
@@ -201,6 +202,6 @@ def _input_space(
     if not (exact or searched) or any(len(some) == 0 for some in rows):
         return {"input_gap": np.nan, "input_people": 0}
     some = np.concatenate(rows)
-    costs = find_recourse(model, people.X[some], favorable_label=1.0).costs
+    costs = find_recourse(model, people.X[some], norm=EUCLIDEAN_NORM, favorable_label=1.0).costs
     finite = np.isfinite(costs)
     return {"input_gap": gap_of(costs[finite], people.groups[some][finite]), "input_people": int(finite.sum())}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equirecourse.actions import Distance
 from equirecourse.recourse._kernel._quadric import Quadric, nearest_on_quadric, quadric_of
 from equirecourse.recourse._kernel._smooth import (
     InputScore,
@@ -23,10 +24,10 @@ from equirecourse.recourse._kernel._smooth import (
     see_inputs,
 )
 from equirecourse.recourse._problem import Answers, Problem
+from equirecourse.recourse._search._attempts import step_over
 from equirecourse.recourse._search._descent import Surface
 from equirecourse.recourse._search._engine import search
-from equirecourse.recourse._search._hunt import step_over
-from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._feasible import FeasibleSet
 from equirecourse.recourse._search._scores import Scores, measure_scores
 
 __all__ = ["can_read", "solve"]
@@ -61,21 +62,21 @@ def solve(problem: Problem) -> Answers:
         Proven for quadratic scores and the norm "l2" where nothing else is in the way, and for those who have no
         action; for others the cheapest action that a search found, with a lower bound where one is known.
     """
-    room = Room(problem)
+    feasible = FeasibleSet(problem)
     final, sign = problem.view.final, problem.view.sign
     score: Quadric | KernelScore | None = quadric_of(final, sign) or kernel_score(final, sign)
-    seen = see_inputs(problem, room)
+    seen = see_inputs(problem, feasible)
     if score is None or seen is None:
-        return search(problem, room, measure_scores(problem, room))
-    known = _relax(problem, room, seen, score)
+        return search(problem, feasible, measure_scores(problem, feasible))
+    known = _relax(problem, feasible, seen, score)
     everybody = np.arange(len(problem.start))
-    over, good = step_over(problem, room, known.people, known.own)
+    over, good = step_over(problem, feasible, known.people, known.own)
     cost = problem.costs(known.people, over)
     proven = good & (cost <= _TIGHT * known.lower[known.people])
     done = known.lower == np.inf
     done[known.people[proven]] = True
     found = search(
-        problem, room, _ReadScores(problem, room, seen, score), who=everybody[~done], hints=(known.people, over)
+        problem, feasible, _ReadScores(problem, feasible, seen, score), who=everybody[~done], hints=(known.people, over)
     )
     answers = replace(found, lower=np.maximum(found.lower, known.lower))
     rows = np.flatnonzero(proven)
@@ -92,8 +93,8 @@ class _ReadScores(Scores):
 
     rounds = 4
 
-    def __init__(self, problem: Problem, room: Room, seen: SeenInputs, score: InputScore) -> None:
-        super().__init__(problem, room)
+    def __init__(self, problem: Problem, feasible: FeasibleSet, seen: SeenInputs, score: InputScore) -> None:
+        super().__init__(problem, feasible)
         self._seen, self._score = seen, score
 
     def surface(self, people: Index, own: Array, free: Mask) -> Surface:
@@ -113,19 +114,19 @@ class _Known:
     own: Array
 
 
-def _relax(problem: Problem, room: Room, seen: SeenInputs, score: Quadric | KernelScore) -> _Known:
+def _relax(problem: Problem, feasible: FeasibleSet, seen: SeenInputs, score: Quadric | KernelScore) -> _Known:
     n = len(problem.start)
     lower = np.zeros(n)
     whose: list[Index] = []
     owns: list[Array] = []
     if isinstance(score, KernelScore) and score.kernel != "rbf":
         return _Known(lower, np.empty(0, dtype=np.intp), problem.start[:0])
-    many = _count_choices(room)
-    few = np.flatnonzero((many <= _CHOICES) & room.movable.any(axis=1))
-    lots = np.cumsum(many[few]) // _ROWS
-    for lot in np.unique(lots):
-        people, own = _choices(room, few[lots == lot])
-        base = problem.actions.costs(problem.norm, room.start[people], own)
+    many = _count_choices(feasible)
+    few = np.flatnonzero((many <= _CHOICES) & feasible.movable.any(axis=1))
+    batches = np.cumsum(many[few]) // _ROWS
+    for batch in np.unique(batches):
+        people, own = _choices(feasible, few[batches == batch])
+        base = problem.actions.costs(problem.norm, feasible.start[people], own)
         inputs = problem.view.inputs(problem.after(people, own))
         moves, mirrored, ways = (
             _on_quadric(problem, seen, score, people, inputs)
@@ -149,18 +150,16 @@ def _relax(problem: Problem, room: Room, seen: SeenInputs, score: Quadric | Kern
 
 def _at_least(problem: Problem, seen: SeenInputs, people: Index, base: Array, ways: Array) -> Array:
     """Least cost of a choice of labels (costs ``base``) and moves of numbers whose L2 cost is at least ``ways``."""
-    if problem.norm == "l2":
-        return np.asarray(np.sqrt(np.square(base).sum(axis=1) + ways**2))
-    if problem.norm == "l1":
-        return np.asarray(base.sum(axis=1) + ways)
-    largest = base.max(axis=1, initial=0.0)
-    if problem.norm == "linf":
-        moving = np.ones(len(people))
-        for mine, matrix in seen.of(people):
-            moving[mine] = max(1, matrix.any(axis=0).sum())
-        return np.asarray(np.maximum(largest, ways / np.sqrt(moving)))
-    # Percentiles know no distance; but what cannot be reached cannot be reached.
-    return np.where(np.isinf(ways), np.inf, 0.0)
+    cost = problem.cost
+    if not isinstance(cost, Distance):  # but what cannot be reached cannot be reached
+        return np.where(np.isinf(ways), np.inf, 0.0)
+    moving = np.ones(len(people))
+    for mine, matrix in seen.of(people):
+        moving[mine] = max(1, matrix.any(axis=0).sum())
+    least = cost.of_length(ways, moving)
+    if cost.is_largest:
+        return np.asarray(np.maximum(cost.total(base), least))
+    return cost.from_sum(cost.addends(base).sum(axis=1) + cost.addends(least))
 
 
 def _on_quadric(
@@ -217,19 +216,20 @@ def _beyond_sphere(problem: Problem, seen: SeenInputs, score: KernelScore, peopl
 # --- combinations of labels --------------------------------------------------------------------------------------
 
 
-def _count_choices(room: Room) -> Array:
+def _count_choices(feasible: FeasibleSet) -> Array:
     """How many combinations of labels each person has."""
     return np.asarray(
-        np.prod([1.0 + room.options(j).sum(axis=1) for j in room.of_labels], axis=0) * np.ones(len(room.start))
+        np.prod([1.0 + feasible.options(j).sum(axis=1) for j in feasible.of_labels], axis=0)
+        * np.ones(len(feasible.start))
     )
 
 
-def _choices(room: Room, people: Index) -> tuple[Index, Array]:
+def _choices(feasible: FeasibleSet, people: Index) -> tuple[Index, Array]:
     """Every combination of labels of some people: who, and the change that it is."""
-    own = room.start[people]
-    for j in room.of_labels:
-        options = room.options(j)
-        codes = room.labels(j)
+    own = feasible.start[people]
+    for j in feasible.of_labels:
+        options = feasible.options(j)
+        codes = feasible.labels(j)
         rows, place = np.nonzero(options[people])
         moved = own[rows]
         moved[:, j] = codes[place]

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from equirecourse.recourse._kernel._quadric import dense
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._feasible import FeasibleSet
 from equirecourse.recourse._trace import Opaque
 
 __all__ = ["InputScore", "InputSurface", "KernelScore", "SeenInputs", "kernel_score", "see_inputs"]
@@ -129,7 +129,7 @@ class SeenInputs:
                 yield mine, matrix
 
 
-def see_inputs(problem: Problem, room: Room) -> SeenInputs | None:
+def see_inputs(problem: Problem, feasible: FeasibleSet) -> SeenInputs | None:
     """Find M by moving each number far; None if a number reaches the model by more than a shift and a scale.
 
     Links are part of M: what a number carries along reaches the model too.
@@ -142,13 +142,13 @@ def see_inputs(problem: Problem, room: Room) -> SeenInputs | None:
     if any(shape not in ("same", "affine") and any(numbers[j] for j in features) for features, shape in sources):
         return None
     kinds, first, which = np.unique(
-        np.hstack([room.movable & numbers, np.isnan(problem.start)]), axis=0, return_index=True, return_inverse=True
+        np.hstack([feasible.movable & numbers, np.isnan(problem.start)]), axis=0, return_index=True, return_inverse=True
     )
     maps = []
     for kind, person in zip(kinds, first, strict=True):
         moving = np.flatnonzero(kind[: len(numbers)])
         own = np.repeat(problem.start[[person]], 2 * len(moving) + 1, axis=0)
-        far = np.maximum(room.spread, np.abs(np.nan_to_num(problem.start[person])))
+        far = np.maximum(feasible.spread, np.abs(np.nan_to_num(problem.start[person])))
         for k, j in enumerate(moving):
             own[2 * k, j] += far[j]
             own[2 * k + 1, j] -= far[j]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirecourse.actions import DISTANCES
+from equirecourse.actions import Cost, Distance
 from equirecourse.recourse._apart import has_processes, solve_apart
 from equirecourse.recourse._linear import _program
 from equirecourse.recourse._linear._compiled import solve_additive, solve_bottleneck
@@ -18,6 +18,7 @@ from equirecourse.recourse._linear._form import MARGINS, ROUNDING, LinearForm, c
 from equirecourse.recourse._linear._knapsack import CONTINUOUS, FIXED, LATTICE, LIST
 from equirecourse.recourse._linear._shifts import solve_shifts
 from equirecourse.recourse._problem import Answers, Problem
+from equirecourse.recourse._trace import Opaque
 from equirecourse.recourse._view import View
 
 __all__ = ["solve"]
@@ -54,6 +55,8 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     Answers
         With everybody found or proven to have no action, except where time ran out.
     """
+    if not _can_price(problem.cost):
+        raise Opaque(f"linear models have no proofs for norm={problem.norm!r}")
     form = read_linear_form(problem.view, problem.actions, problem.table, problem.start)
     answers = Answers.nothing(problem)
     if not always_milp and _is_free(problem, form):
@@ -61,9 +64,9 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
             _ask(problem, form, np.arange(start, min(start + _FREE_CHUNK, len(problem.start))), _free, answers)
         return _doubting(problem, answers)
     easy = np.zeros(len(problem.start), dtype=bool)
-    knapsack = _separable if problem.norm in DISTANCES else solve_shifts
+    knapsack = _separable if problem.cost.is_distance else solve_shifts
     for folded, people in () if always_milp else _fold_links(problem, form):
-        easy[people] = ~_jumps(problem, folded)[people] if problem.norm in DISTANCES else True
+        easy[people] = ~_jumps(problem, folded)[people] if problem.cost.is_distance else True
         _ask(problem, folded, people[easy[people]], knapsack, answers)
     # What the knapsack could not prove, it has at least found: the program may do better where it knows every value.
     hard = np.flatnonzero(~easy | (~answers.proven & (~answers.found | problem.grids_are_whole)))
@@ -71,6 +74,13 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
         _merge(problem, answers, _by_program(problem.take(hard), form.take(hard)), hard)
         problem.tick(int((~easy).sum()))
     return _doubting(problem, answers)
+
+
+def _can_price(cost: Cost) -> bool:
+    """Whether the knapsacks and programs of this engine are proofs for a cost."""
+    if cost.is_distance:
+        return cost.exponent in (1.0, 2.0, np.inf)
+    return cost.is_percentile and (cost.is_rank_difference if cost.is_largest else cost.exponent == 1.0)
 
 
 def _doubting(problem: Problem, answers: Answers) -> Answers:
@@ -123,7 +133,7 @@ def _ask(problem: Problem, form: LinearForm, people: NDArray[np.intp], engine: E
         if not beyond.found.any():
             break
     cost = problem.costs(people, own)
-    if problem.norm not in DISTANCES:  # where percentiles rise steeply, a hair is not for nothing
+    if not problem.cost.is_distance:  # where percentiles rise steeply, a hair is not for nothing
         proven &= ~yes | (cost <= least * (1.0 + _HAIR) + _HAIR * 1e-2)
     proven |= yes & (lower >= cost * (1.0 - _TIE))
     answers.own[people] = np.where(yes[:, None], own, problem.start[people])
@@ -159,7 +169,7 @@ def _merge(problem: Problem, answers: Answers, second: Answers, people: NDArray[
 def _is_free(problem: Problem, form: LinearForm) -> bool:
     """Whether nothing limits what people do to numbers, and labels stay: then a formula answers."""
     actions = problem.actions
-    if problem.norm not in DISTANCES or actions.rules or actions.links or problem.frozen is not None:
+    if not problem.cost.is_distance or actions.rules or actions.links or problem.frozen is not None:
         return False
     moves = [
         feature
@@ -174,7 +184,8 @@ def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
         [slope if feature.mutable else 0.0 for slope, feature in zip(form.slopes, problem.actions, strict=True)]
     )
     prices = np.array([feature.cost for feature in problem.actions])
-    costs, direction = closed_form(-needs, slopes, prices, problem.norm)
+    assert isinstance(problem.cost, Distance)
+    costs, direction = closed_form(-needs, slopes, prices, problem.cost)
     answers = Answers.nothing(problem)
     answers.found[:] = np.isfinite(costs)
     answers.own[answers.found] += needs[answers.found, None] * direction
@@ -186,7 +197,7 @@ def _free(problem: Problem, form: LinearForm, needs: Array) -> Answers:
 def _by_program(problem: Problem, form: LinearForm) -> Answers:
     silent = replace(problem, tick=lambda _: None)  # whoever asks says when these people are done
     if has_processes(problem.n_jobs):
-        return solve_apart(silent, _program.solve, lambda lot: (form.take(lot),))
+        return solve_apart(silent, _program.solve, lambda batch: (form.take(batch),))
     return _program.solve(silent, form)
 
 
@@ -242,23 +253,22 @@ class _Moves:
 
 def _separable(problem: Problem, form: LinearForm, needs: Array) -> Answers:
     answers = Answers.nothing(problem)
-    power = 2 if problem.aggregate == "root" else 1
+    cost, power = problem.cost, 1 if problem.cost.is_largest else int(problem.cost.exponent)
     for begin in range(0, len(needs), _CHUNK):
         rows = slice(begin, begin + _CHUNK)
-        moves = _moves(problem, form, rows, power)
+        moves = _moves(problem, form, rows)
         distance = np.zeros(moves.kind.shape)
         choice = np.full(moves.kind.shape, -1)
         arrays = (moves.kind, moves.slope, moves.price, moves.first, moves.last, moves.step, moves.begin, moves.end,
                   moves.costs, moves.gains, distance, choice)  # fmt: skip
-        if problem.aggregate == "max":
+        if cost.is_largest:
             best = solve_bottleneck(needs[rows], *arrays)
             bound = best
         else:
             best, bound = solve_additive(needs[rows], power, *arrays)
         proven = bound >= best * (1.0 - _TIE)
         proven[np.isinf(best)] = True
-        if power == 2:
-            bound = np.sqrt(bound)
+        bound = cost.from_sum(bound)
         answers.own[rows] = _landing(problem.start[rows], form, moves, distance, choice)
         answers.found[rows] = np.isfinite(best)
         answers.proven[rows] = proven
@@ -283,7 +293,7 @@ def _landing(start: Array, form: LinearForm, moves: _Moves, distance: Array, cho
     return own
 
 
-def _moves(problem: Problem, form: LinearForm, rows: slice, power: int) -> _Moves:
+def _moves(problem: Problem, form: LinearForm, rows: slice) -> _Moves:
     start = problem.start[rows]
     low, high = (limits[rows] for limits in problem.reach)
     n, p = start.shape
@@ -308,7 +318,7 @@ def _moves(problem: Problem, form: LinearForm, rows: slice, power: int) -> _Move
             )
             continue
         ends = np.flatnonzero(feature.reachable).astype(float)
-        cost = np.power(feature.move_cost(problem.norm, start[:, [j]], ends[None, :]), power)
+        cost = problem.cost.addends(problem.cost.of_move(feature, start[:, [j]], ends[None, :]))
         table = form.tables[j]
         assert table is not None
         gain = table[ends.astype(int)][None, :] - form.at_start[rows, j][:, None]
@@ -348,7 +358,7 @@ def _distances(start: Array, low: Array, high: Array, upwards: bool, step: float
         return begin * step - start, np.floor(high / step + 1e-9) * step - start
 
 
-def closed_form(scores: Array, slopes: Array, prices: Array, norm: str) -> tuple[Array, Array]:
+def closed_form(scores: Array, slopes: Array, prices: Array, cost: Distance) -> tuple[Array, Array]:
     r"""Cost of reaching a score of zero when nothing limits a move, and the direction of the cheapest move.
 
     Returns
@@ -359,21 +369,11 @@ def closed_form(scores: Array, slopes: Array, prices: Array, norm: str) -> tuple
         The cheapest move that raises the score by one.
     """
     reach = np.abs(slopes) / prices
-    direction = np.zeros_like(slopes)
     if not reach.any():
-        return np.where(scores > 0, 0.0, np.inf), direction
-    if norm == "l2":
-        scale = float(np.linalg.norm(reach))
-        direction = slopes / prices**2 / scale**2
-    elif norm == "l1":
-        scale = float(reach.max())
-        direction[reach.argmax()] = 1.0 / slopes[reach.argmax()]
-    else:
-        scale = float(reach.sum())
-        direction = np.sign(slopes) / prices / scale
+        return np.where(scores > 0, 0.0, np.inf), np.zeros_like(slopes)
     costs: Any = np.abs(scores)
-    costs /= scale
-    return costs, direction
+    costs /= float(cost.dual_norm(reach))
+    return costs, cost.direction(slopes, prices)
 
 
 def step_over(view: View, X: Any, scores: Array, rejected: Mask, direction: Array) -> Any:

@@ -56,7 +56,7 @@ def solve_shifts(problem: Problem, form: LinearForm, needs: Array) -> Answers:
     Answers
         Proven for the largest shift, and where the two knapsacks agree; a lower bound for the others.
     """
-    return _largest_shift(problem, form, needs) if problem.aggregate == "max" else _sum_of_shifts(problem, form, needs)
+    return _largest_shift(problem, form, needs) if problem.cost.is_largest else _sum_of_shifts(problem, form, needs)
 
 
 # --- the largest shift ------------------------------------------------------------------------------------------------

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from equirecourse.actions import ActionSet, Condition
+from equirecourse.actions import L1, ActionSet, Condition, Cost
 from equirecourse.recourse._milp._highs import Expression, Program, total
 from equirecourse.recourse._milp._parts import Choice, Pieces, Range
 from equirecourse.recourse._problem import Answers, Problem
+from equirecourse.recourse._trace import Opaque
 
 __all__ = ["ActionProgram", "Outcome", "solve_programs"]
 
@@ -80,12 +81,14 @@ def solve_programs(problem: Problem, program: Maker, *, listed: bool) -> Answers
         With everybody found or proven to have no action, except where time ran out, or a percentile norm was tried at
         some values only.
     """
+    if not _can_price(problem.cost):
+        raise Opaque(f"programs have no proofs for norm={problem.norm!r}")
     answers = Answers.nothing(problem)
     for person in range(len(problem.start)):
         outcome = _solve_one(problem, program, person)
         if not listed:
             if outcome.own is None:  # whether there is an action at all does not depend on what it costs
-                outcome = _solve_one(replace(problem, norm="l1"), program, person)
+                outcome = _solve_one(replace(problem, norm=L1.name), program, person)
             nothing = outcome.proven and outcome.own is None
             outcome = replace(outcome, proven=nothing, lower=np.inf if nothing else 0.0)
         if outcome.own is not None:
@@ -94,6 +97,11 @@ def solve_programs(problem: Problem, program: Maker, *, listed: bool) -> Answers
         answers.stopped[person] = outcome.stopped
         problem.tick(1)
     return answers
+
+
+def _can_price(cost: Cost) -> bool:
+    """Whether programs are proofs for a cost: ranges have a price per unit, and tangents bound squares."""
+    return (cost.is_distance or cost.is_percentile) and cost.exponent in (1.0, 2.0, np.inf)
 
 
 def _solve_one(problem: Problem, program: Maker, person: int) -> Outcome:
@@ -134,7 +142,7 @@ class ActionProgram:
     ) -> None:
         self.problem, self.person, self.cuts, self.scale = problem, person, cuts, scale
         self.start = problem.start[person]
-        self.power = 2 if problem.aggregate == "root" else 1
+        self.cost = problem.cost
         self.program = Program()
         self.curves: list[tuple[Expression, Expression]] = []
         self.costs: list[Expression] = []
@@ -162,7 +170,7 @@ class ActionProgram:
             if len(values) > 1:
                 part = Choice(self._switches(len(values)), values, values)
                 self.parts[j] = part
-                self.costs.append(part.weighted((costs / self.scale) ** self.power))
+                self.costs.append(part.weighted(self.cost.addends(costs / self.scale)))
             return
         feature = self.problem.actions.features[j]
         low, high = (side[self.person, j] for side in self.problem.reach)
@@ -171,7 +179,7 @@ class ActionProgram:
         moving = Range(self.program, feature, self.start[j], low, high, self.scale / feature.cost, self._far(j))
         self.parts[j] = moving
         cost = moving.distance * (feature.cost / self.scale)
-        if self.power == 2:
+        if self.cost.is_euclidean:
             curve = self.program.variable(0.0)
             self.curves.append((curve, cost))
             for at in _TANGENTS:
@@ -200,7 +208,7 @@ class ActionProgram:
         before = before[: len(own)]
         ends = actions.carry(before, own)
         parts = actions.costs(self.problem.norm, before, own)[:, list(group)] / self.scale
-        costs = parts.max(axis=1) if self.problem.aggregate == "max" else (parts**self.power).sum(axis=1)
+        costs = parts.max(axis=1) if self.cost.is_largest else self.cost.addends(parts).sum(axis=1)
         switches = self._switches(len(own))
         for j in group:
             self.parts[j] = Choice(switches, own[:, j], ends[:, j])
@@ -300,7 +308,7 @@ class ActionProgram:
         return Expression({}, float(condition.holds(feature, self.start[j], self.start[j])))
 
     def _objective(self) -> Expression:
-        if self.problem.aggregate != "max":
+        if not self.cost.is_largest:
             return total(self.costs)
         largest = self.program.variable(0.0)
         for cost in self.costs:
@@ -407,7 +415,7 @@ class ActionProgram:
         return self._cost_of(self._fixed(values).solve(relaxed=True).bound)
 
     def _cost_of(self, objective: float) -> float:
-        return self.scale * float(np.power(max(objective / _SIZE, 0.0), 1.0 / self.power))
+        return self.scale * float(self.cost.from_sum(max(objective / _SIZE, 0.0)))
 
     def _add_tangents(self, values: Array) -> None:
         for curve, cost in self.curves:

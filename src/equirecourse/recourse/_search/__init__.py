@@ -1,4 +1,4 @@
-"""Anything that predicts: a search for cheap accepted rows that asks the model and believes nothing else."""
+"""Randomised local search for any model with ``predict``; it proves nothing."""
 
 from equirecourse.recourse._engine import Engine
 from equirecourse.recourse._search._engine import search, solve

@@ -11,22 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cheapest_in_halfspace", "price_of"]
+from equirecourse.actions import Distance
+
+__all__ = ["cheapest_in_halfspace"]
 
 Array = NDArray[np.float64]
 
 
-def price_of(norm: str, moves: Array, prices: Array) -> Array:
-    """Cost of each move under one of the norms "l1", "l2", "linf"."""
-    parts = np.abs(moves) * prices
-    if norm == "l1":
-        return np.asarray(parts.sum(axis=-1))
-    if norm == "l2":
-        return np.asarray(np.sqrt(np.square(parts).sum(axis=-1)))
-    return np.asarray(parts.max(axis=-1, initial=0.0))
-
-
-def cheapest_in_halfspace(norm: str, slopes: Array, need: Array, low: Array, high: Array, prices: Array) -> Array:
+def cheapest_in_halfspace(cost: Distance, slopes: Array, need: Array, low: Array, high: Array, prices: Array) -> Array:
     """Solve the program above for many people at once.
 
     The box need not hold the point 0. Where the half-space cannot be reached within the box, the answer is the
@@ -34,8 +26,8 @@ def cheapest_in_halfspace(norm: str, slopes: Array, need: Array, low: Array, hig
 
     Parameters
     ----------
-    norm : {"l1", "l2", "linf"}
-        The cost: c-weighted.
+    cost : Distance
+        The norm of the c-weighted moves.
     slopes : ndarray of shape (n_people, n_features)
         g.
     need : ndarray of shape (n_people,)
@@ -53,24 +45,25 @@ def cheapest_in_halfspace(norm: str, slopes: Array, need: Array, low: Array, hig
     Examples
     --------
     >>> import numpy as np
+    >>> from equirecourse.actions import NORMS
     >>> from equirecourse.recourse._search._halfspace import cheapest_in_halfspace
     >>> free = np.full((1, 2), np.inf)
-    >>> cheapest_in_halfspace("l2", np.array([[3.0, 4.0]]), np.array([25.0]), -free, free, np.ones(2))
+    >>> cheapest_in_halfspace(NORMS["l2"], np.array([[3.0, 4.0]]), np.array([25.0]), -free, free, np.ones(2))
     array([[3., 4.]])
     """
     base = np.clip(0.0, low, high)
-    # Where a feature goes if it goes as far as helps.
+    # The end of each feature's useful range.
     far = np.where(slopes > 0, high, np.where(slopes < 0, low, base))
-    # Every feature moves from base to far as a level rises, at a rate, and stops there: what is gained rises with the
-    # level, piecewise linearly, and the level at which it is enough lies between two of the corners.
-    if norm == "l1":
+    # By the optimality conditions, each feature is level · rate, clipped to its range. The gain is piecewise linear in
+    # the level, and the level that reaches the target lies between two corners.
+    if cost.exponent == 1.0:
         return _by_turns(slopes, need, base, far, prices)
-    rate = slopes / prices**2 if norm == "l2" else np.sign(slopes) / prices
+    rate = cost.rates(slopes, prices)
     with np.errstate(divide="ignore", invalid="ignore"):
         begins = np.where(far != base, base / rate, np.inf)
         ends = np.where(far != base, far / rate, np.inf)
     gain = np.where(far != base, slopes * rate, 0.0)
-    least = np.abs(prices * base).max(axis=1, initial=0.0) if norm == "linf" else np.zeros(len(need))
+    least = np.abs(prices * base).max(axis=1, initial=0.0) if cost.is_largest else np.zeros(len(need))
     level = _level(begins, ends, gain, need - (slopes * base).sum(axis=1), least)
     with np.errstate(invalid="ignore"):  # a rate of 0 times an infinite level
         wish = np.where(far != base, level[:, None] * rate, base)
@@ -78,7 +71,7 @@ def cheapest_in_halfspace(norm: str, slopes: Array, need: Array, low: Array, hig
 
 
 def _by_turns(slopes: Array, need: Array, base: Array, far: Array, prices: Array) -> Array:
-    """L1: the feature that gains most for its price goes first, as far as it can, then the next."""
+    """Sums: move the feature with the largest gain per cost as far as it can, then the next."""
     order = np.argsort(-np.abs(slopes) / prices, axis=1, kind="stable")
     with np.errstate(invalid="ignore"):
         gains = np.where(far != base, slopes * (far - base), 0.0)
@@ -88,7 +81,7 @@ def _by_turns(slopes: Array, need: Array, base: Array, far: Array, prices: Array
     rest = need - (slopes * base).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((rest[:, None] - before) / sorted_gains, 0.0, 1.0)
-        # An infinite gain: the part of it that is needed is known as a distance, not as a share.
+        # Of an infinite gain, the needed part is a distance, not a share.
         sorted_slopes = np.take_along_axis(slopes, order, axis=1)
         distance = np.where(
             np.isinf(sorted_gains),

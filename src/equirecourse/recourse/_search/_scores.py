@@ -1,4 +1,4 @@
-"""What a model says besides yes and no: its score after a change, as far as it has one."""
+"""The score of a model after a change, if it has one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._search._descent import Surface
-from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._feasible import FeasibleSet
 from equirecourse.recourse._view import View
 
 __all__ = ["MAX_ROWS", "Scores", "measure_scores"]
@@ -19,38 +19,38 @@ Mask = NDArray[np.bool_]
 
 MAX_ROWS = 40_000  # people shown to the model in one call
 
-_SAMPLE = 2000  # people who are asked whether scores and decisions agree
-_FEW = 50  # people who are asked whether scores have slopes
+_SAMPLE = 2000  # people on whom scores and decisions are compared
+_FEW = 50  # people on whom gradients are tested
 
 
 class Scores:
-    """The model's score after a change, shifted so that it is accepted from 0 on.
+    """The model's score after a change, shifted so that people are accepted from 0 on.
 
     Parameters
     ----------
     problem : Problem
         The people and the model.
-    room : Room
-        Where they can go.
+    feasible : FeasibleSet
+        The values that they may move to.
     level : float
-        The score from which on the model says yes, or a guess at it.
+        The score from which on the model accepts, or an estimate of it.
     guessed : bool
-        Whether it is a guess: ``learn`` makes it better.
+        Whether the level is an estimate, which ``learn`` improves.
 
     Attributes
     ----------
     flat : bool
-        Whether small moves leave the score of most people as it is, so that it has no gradient: trees, neighbours.
+        Whether small moves do not change most people's score (trees, neighbours), so that there is no gradient.
     """
 
     flat = False
-    rounds = 1  # of a walk along the boundary, for each that is asked for; more where gradients cost little
+    rounds = 1  # factor of the number of descent iterations; larger where gradients are cheap
 
-    def __init__(self, problem: Problem, room: Room, level: float = 0.0, *, guessed: bool = False) -> None:
-        self.problem, self.room, self.level, self.guessed = problem, room, level, guessed
+    def __init__(self, problem: Problem, feasible: FeasibleSet, level: float = 0.0, *, guessed: bool = False) -> None:
+        self.problem, self.feasible, self.level, self.guessed = problem, feasible, level, guessed
 
     def values(self, people: Index, own: Array) -> Array:
-        """Scores of some people, by position and with repetitions, after a change."""
+        """Scores of some people after a change; people are given by position, with repetitions."""
         values = np.empty(len(own))
         for begin in range(0, len(own), MAX_ROWS):
             rows = slice(begin, begin + MAX_ROWS)
@@ -58,30 +58,30 @@ class Scores:
         return values - self.level
 
     def learn(self, people: Index, own: Array) -> None:
-        """Take the lowest score of accepted changes, which are close to the boundary, for the level."""
+        """Improve the estimated level: the lowest score of accepted changes close to the boundary."""
         if self.guessed and len(people):
             self.level += float(self.values(people, own).min())
 
     def surface(self, people: Index, own: Array, free: Mask) -> Surface:
-        """The score around some people whose features stay as in ``own``, except for the free ones."""
+        """The score as a function of the free features; the others stay as in ``own``."""
         return _Measured(self, people, own, free)
 
 
 class _Measured:
-    """Gradients as differences of the model's scores."""
+    """Gradients by finite differences of the model's scores."""
 
     def __init__(self, scores: Scores, people: Index, own: Array, free: Mask) -> None:
         self._scores, self._people = scores, people
-        self._base = np.where(free, scores.room.start[people], own)
+        self._base = np.where(free, scores.feasible.start[people], own)
         self._features = np.flatnonzero(free)
-        self._reach = 1e-4 * scores.room.spread
+        self._reach = 1e-4 * scores.feasible.spread
 
     def values(self, rows: Index, moves: Array) -> Array:
         """Scores after moves."""
         return self._scores.values(self._people[rows], self._base[rows] + moves)
 
     def gradients(self, rows: Index, moves: Array) -> Array:
-        """Central differences, as many at a time as fit into one call of the model."""
+        """Central differences, in batches of one call of the model."""
         out = np.zeros_like(moves)
         at_once = max(1, MAX_ROWS // max(2 * len(rows), 1))
         for begin in range(0, len(self._features), at_once):
@@ -96,8 +96,8 @@ class _Measured:
         return out
 
 
-def measure_scores(problem: Problem, room: Room) -> Scores | None:
-    """The model's scores, or None if it has none or they do not tell a yes from a no.
+def measure_scores(problem: Problem, feasible: FeasibleSet) -> Scores | None:
+    """The model's scores; None if it has none, or if they do not separate accepted from rejected people.
 
     The level is 0 for most models; a tuned threshold lies between the scores of the rejected and the accepted.
     """
@@ -113,10 +113,10 @@ def measure_scores(problem: Problem, room: Room) -> Scores | None:
     usual = highest_no <= 0.0 <= lowest_yes
     if not usual and not np.isfinite(lowest_yes):
         return None
-    scores = Scores(problem, room, 0.0 if usual else lowest_yes, guessed=not usual)
+    scores = Scores(problem, feasible, 0.0 if usual else lowest_yes, guessed=not usual)
     people = np.arange(min(len(problem.start), _FEW))
-    free = room.continuous & room.movable.any(axis=0)
-    slopes = scores.surface(people, room.start[people], free).gradients(people, np.zeros((len(people), len(free))))
+    free = feasible.continuous & feasible.movable.any(axis=0)
+    slopes = scores.surface(people, feasible.start[people], free).gradients(people, np.zeros((len(people), len(free))))
     scores.flat = bool(free.any() and np.mean(~slopes.any(axis=1)) > 0.5)
     return scores
 

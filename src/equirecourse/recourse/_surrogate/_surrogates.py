@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from equirecourse._validation import check_choice, check_finite, check_generator, check_jobs, check_number, shown
+from equirecourse.actions import EUCLIDEAN_NORM, NORMS, Distance
 from equirecourse.recourse._result import STATUSES, Recourse
 from equirecourse.recourse._surrogate._ridge import SELECTIONS, Rows, fit_ridges
 from equirecourse.recourse._view import View, open_model
@@ -54,7 +55,7 @@ class Surrogates:
         """Rejected people of whom the mean of their surrogates would say yes."""
         return np.asarray(~self.accepted & (self.values.mean(axis=0) >= self.level))
 
-    def distances(self, prices: Any = 1.0, norm: str = "l2") -> Array:
+    def distances(self, prices: Any = 1.0, norm: str = EUCLIDEAN_NORM) -> Array:
         """Distance of each person to the level of their surrogate, averaged over the sample sets.
 
         Parameters
@@ -62,20 +63,19 @@ class Surrogates:
         prices : float or array-like of shape (n_columns,), default=1.0
             What a unit of each column costs; infinite for one that cannot change.
         norm : {"l1", "l2", "linf"}, default="l2"
-            How the costs of several columns add up.
+            How the costs of several columns add up. The paper's Algorithm 2, which this is part of, is Euclidean.
 
         Returns
         -------
         ndarray of shape (n_people,)
             Distances, whichever side of the level a person is on; infinite where a surrogate is flat.
         """
+        cost = NORMS.get(norm)
+        if not isinstance(cost, Distance):
+            *names, last = [repr(known.name) for known in NORMS.values() if known.is_distance]
+            raise ValueError(f"Surrogates measure in {', '.join(names)} or {last}, got norm={norm!r}.")
         reach = np.abs(self.slopes) / np.asarray(prices, dtype=np.float64)
-        if norm == "l2":
-            scale = np.sqrt((reach**2).sum(axis=2))
-        elif norm in ("l1", "linf"):
-            scale = reach.max(axis=2) if norm == "l1" else reach.sum(axis=2)
-        else:
-            raise ValueError(f"Surrogates measure in 'l1', 'l2' or 'linf', got norm={norm!r}.")
+        scale = cost.dual_norm(reach, axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(scale > 0, np.abs(self.values - self.level) / scale, np.inf).mean(axis=0))
 
@@ -217,7 +217,9 @@ class SurrogateRecourse:
         """
         return self._surrogates(open_model(model, favorable_label, X), self._table(X), self.sample_sets_)
 
-    def find(self, model: Any, X: Any, *, prices: Any = 1.0, norm: str = "l2", favorable_label: Any = None) -> Recourse:
+    def find(
+        self, model: Any, X: Any, *, prices: Any = 1.0, norm: str = EUCLIDEAN_NORM, favorable_label: Any = None
+    ) -> Recourse:
         """Estimate the cost of recourse of each person.
 
         Parameters
@@ -229,7 +231,7 @@ class SurrogateRecourse:
         prices : float or array-like of shape (n_columns,), default=1.0
             What a unit of each column costs; ``1 / scale_`` measures in standard deviations.
         norm : {"l1", "l2", "linf"}, default="l2"
-            How the costs of several columns add up.
+            How the costs of several columns add up. The paper's Algorithm 2, which this is part of, is Euclidean.
         favorable_label : label, optional
             The label that means yes.
 

@@ -58,27 +58,27 @@ def solve(problem: Problem, *, always_milp: bool = False) -> Answers:
     view = tree_view(problem.view, problem.table)
     ensemble = read_ensemble(view, problem.table)
     axes = partition(problem, ensemble, view)
-    own = ensemble.answers(view.inputs(problem.table))
+    current = ensemble.answers(view.inputs(problem.table))
     if always_milp:
         if has_processes(problem.n_jobs):
-            return solve_apart(problem, _program.solve, lambda lot: (ensemble, axes, own[lot]))
-        return _program.solve(problem, ensemble, axes, own)
+            return solve_apart(problem, _program.solve, lambda batch: (ensemble, axes, current[batch]))
+        return _program.solve(problem, ensemble, axes, current)
     setting = _Setting.of(problem, ensemble, axes)
     if has_workers_apart(problem.n_jobs):
         bare = replace(setting, problem=problem.sent(np.arange(0)))
-        return solve_apart(problem, _solve_lot, lambda lot: (bare, own[lot]), least=_CHUNK)
+        return solve_apart(problem, _solve_batch, lambda batch: (bare, current[batch]), least=_CHUNK)
     answers = Answers.nothing(problem)
     # Compiled code runs without the interpreter's lock: threads share everything and nothing is copied.
     workers = Parallel(n_jobs=problem.n_jobs, require="sharedmem")
-    workers(delayed(_solve_chunk)(setting, people, own[people], answers) for people in _chunks(len(own)))
+    workers(delayed(_solve_chunk)(setting, people, current[people], answers) for people in _chunks(len(current)))
     return answers
 
 
-def _solve_lot(problem: Problem, setting: _Setting, own: Mask) -> Answers:
+def _solve_batch(problem: Problem, setting: _Setting, current: Mask) -> Answers:
     """Answers for some people who were sent to another process, with everything that is the same for everybody."""
     answers = Answers.nothing(problem)
-    for people in _chunks(len(own)):
-        _solve_chunk(replace(setting, problem=problem), people, own[people], answers)
+    for people in _chunks(len(current)):
+        _solve_chunk(replace(setting, problem=problem), people, current[people], answers)
     return answers
 
 
@@ -164,11 +164,11 @@ def _ballot(ensemble: Ensemble) -> Ballot:
 # --- people --------------------------------------------------------------------------------------------------------
 
 
-def _solve_chunk(setting: _Setting, people: Ints, own: Mask, answers: Answers) -> None:
+def _solve_chunk(setting: _Setting, people: Ints, current: Mask, answers: Answers) -> None:
     problem = setting.problem
     cells = [cells_of(problem, j, axis, people) for j, axis in enumerate(setting.axes)]
     persons = [
-        _Person(setting, cells, i, own[i], linked_options(problem, setting.axes, int(people[i])))
+        _Person(setting, cells, i, current[i], linked_options(problem, setting.axes, int(people[i])))
         for i in range(len(people))
     ]
     if np.isfinite(problem.time_limit):
@@ -194,11 +194,11 @@ def _solve_chunk(setting: _Setting, people: Ints, own: Mask, answers: Answers) -
 class _Person:
     """The search for one person's cheapest accepted action."""
 
-    def __init__(self, setting: _Setting, cells: list[Cells], i: int, own: Mask, linked: list[Options]) -> None:
+    def __init__(self, setting: _Setting, cells: list[Cells], i: int, current: Mask, linked: list[Options]) -> None:
         self.setting, self.cells, self.i, self.linked = setting, cells, i, linked
-        self.own = own.astype(np.uint8)
-        self.largest = setting.problem.aggregate == "max"
-        self.is_root = setting.problem.aggregate == "root"
+        self.current = current.astype(np.uint8)
+        self.cost = setting.problem.cost
+        self.largest = self.cost.is_largest
         costs = [part.costs[i] for part in cells]
         self.n_cells, self.trees = setting.n_cells.copy(), setting.trees
         for options in linked:
@@ -211,8 +211,7 @@ class _Person:
         self.n_words = -(-max((len(costs[j]) for j in np.flatnonzero(setting.row >= 0)), default=0) // 64)
         self.cost_begin = np.concatenate([[0], np.cumsum([len(part) for part in costs])]).astype(np.int64)
         self.costs = np.concatenate([*costs, np.zeros(0)])
-        if self.is_root:
-            self.costs = np.square(self.costs)
+        self.costs = self.cost.addends(self.costs)
         ranks = [
             np.argsort(part, kind="stable") if row >= 0 else np.arange(len(part))
             for part, row in zip(costs, setting.row, strict=True)
@@ -237,7 +236,7 @@ class _Person:
                 rows = trees.table[questions]
                 # Where the person is, the answer is the person's own.
                 answers[rows, : len(cells)] = np.where(
-                    cells < 0, self.own[questions][:, None], trees.answers[rows][:, np.maximum(cells, 0)]
+                    cells < 0, self.current[questions][:, None], trees.answers[rows][:, np.maximum(cells, 0)]
                 )
         return answers
 
@@ -303,7 +302,8 @@ class _Person:
                 best = cost
                 self.columns = places.column[places.begin[:-1] + x]
         self.stopped = size > 0
-        self.lower = self._root(best if size == 0 else min(best, _least(places, stack, size, self.largest)))
+        least = best if size == 0 else min(best, _least(places, stack, size, self.largest))
+        self.lower = float(self.cost.from_sum(least))
         missing = min((options.missing for options in self.linked), default=np.inf)
         missing = min(missing, self.doubt)
         if self.found:
@@ -312,9 +312,6 @@ class _Person:
             self.proven = size == 0 and self.doubt == np.inf and all(options.complete for options in self.linked)
         if not self.proven:
             self.lower = min(self.lower, missing)
-
-    def _root(self, cost: float) -> float:
-        return float(np.sqrt(cost)) if self.is_root else float(cost)
 
     def _budgets(self) -> list[float]:
         """How dear the first action may be: in large forests, the neighbourhood of a person is seen much sooner."""
@@ -330,7 +327,7 @@ class _Person:
     def _view(self, budget: float) -> tuple[Places, Leaves, Rules]:
         setting = self.setting
         places = lay_out(self.costs, self.order, self.cost_begin, self.n_cells, setting.row, self.here, budget)
-        leaves = reachable_leaves(self.trees, places, self.own, self.n_words, budget, self.largest)
+        leaves = reachable_leaves(self.trees, places, self.current, self.n_words, budget, self.largest)
         return places, leaves, self._rules(places)
 
     def _ends(self, j: int) -> tuple[int, Array]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.actions import ActionSet, Feature, total_cost
+from equirecourse.actions import ActionSet, Distance, Feature
 from equirecourse.actions._changes import without_rounding
 from equirecourse.recourse._problem import Problem
 from equirecourse.recourse._trees._cells import asks_for_moves
@@ -178,7 +178,9 @@ class _Group:
     def _is_simple(self, free: int, carried: list[int]) -> bool:
         """Whether the best move of the free source is sure to be among its critical values."""
         balanced = [j for j in carried if (free, j) in self.rates]
-        most = {"l1": len(self.group), "l2": 1, "linf": 1}.get(self.problem.norm, 0)
+        cost = self.problem.cost
+        # A sum of distances is least at a corner; of the others one balance of two numbers is known in closed form.
+        most = (len(self.group) if cost.exponent == 1.0 else 1) if cost.is_distance else 0
         return len(balanced) <= most
 
     def _enumerated(self, own: Array, j: int, later: int) -> Array:
@@ -230,13 +232,9 @@ class _Group:
             sides = [side for side in (other.low, other.high) if np.isfinite(side)] if other.moves else []
             for base in (own[:, target], *(np.full(len(own), side) for side in sides)):
                 aims.append(number.start + (here - base[:, None]) / rate)
-            if other.moves and self.problem.norm in ("l2", "linf"):
-                price, price_there = number.feature.cost, other.feature.cost
-                gap = here - other.start
-                if self.problem.norm == "l2":
-                    move = gap * rate * price_there**2 / (price**2 + (rate * price_there) ** 2)
-                else:
-                    move = gap * price_there / (price + abs(rate) * price_there) * np.sign(rate)
+            cost = self.problem.cost
+            if other.moves and isinstance(cost, Distance) and cost.exponent > 1.0:
+                move = cost.balance(here - other.start, rate, number.feature.cost, other.feature.cost)
                 aims.append(number.start + move)
         return _around(np.concatenate(aims, axis=1), number)
 
@@ -263,7 +261,7 @@ class _Group:
         before = before[: len(own)]
         ends = actions.carry(before, own)[:, group]
         parts = actions.costs(self.problem.norm, before, own)[:, group]
-        costs = total_cost(self.problem.norm, parts)
+        costs = self.problem.cost.total(parts)
         place = np.column_stack([_cells(self.numbers[j].cuts, ends[:, k]) for k, j in enumerate(group)])
         stays = (own[:, group] == self.start[group]) | np.isnan(self.start[group])
         order = np.lexsort((~stays.all(axis=1), costs))

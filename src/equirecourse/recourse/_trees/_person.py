@@ -157,8 +157,10 @@ def _lay_out(costs, order, cost_begin, n_cells, row, here, budget, begin, cost, 
     return m
 
 
-def reachable_leaves(trees: Trees, places: Places, own: Bytes, n_words: int, budget: float, largest: bool) -> Leaves:
-    """Leaves whose cheapest point costs less than a budget, given the person's ``own`` answers to all questions."""
+def reachable_leaves(
+    trees: Trees, places: Places, current: Bytes, n_words: int, budget: float, largest: bool
+) -> Leaves:
+    """Leaves whose cheapest point costs less than a budget, given the person's ``current`` answers to all questions."""
     room = 1024
     n_sets, n_words = max(int(places.row.max(initial=-1)) + 1, 1), max(n_words, 1)
     while True:
@@ -166,7 +168,7 @@ def reachable_leaves(trees: Trees, places: Places, own: Bytes, n_words: int, bud
         entry_begin = np.zeros(room + 1, dtype=np.int64)
         feature, low, high = (np.empty(4 * room, dtype=np.int32) for _ in range(3))
         masks = np.zeros((2 * room if places.row.max(initial=-1) >= 0 else 1, n_words), dtype=np.uint64)
-        n = _grow(trees, places, own, n_sets, budget, largest, tree, node, entry_begin, feature, low, high, masks)
+        n = _grow(trees, places, current, n_sets, budget, largest, tree, node, entry_begin, feature, low, high, masks)
         if n >= 0:
             break
         room *= 4
@@ -197,7 +199,7 @@ def reachable_leaves(trees: Trees, places: Places, own: Bytes, n_words: int, bud
 
 @njit(cache=True, nogil=True)
 def _grow(
-    trees, places, own, n_sets, budget, largest, out_tree, out_node, entry_begin, feature, out_low, out_high, masks
+    trees, places, current, n_sets, budget, largest, out_tree, out_node, entry_begin, feature, out_low, out_high, masks
 ):
     """Write reachable leaves and their entries; their number, or −1 if there is no room for them.
 
@@ -264,7 +266,7 @@ def _grow(
             visited[depth] += 1
             after = spent[depth]
             if j < 0:
-                if (own[q] != 0) != left:
+                if (current[q] != 0) != left:
                     continue
             else:
                 old_low[depth], old_high[depth] = low[j], high[j]
@@ -273,7 +275,7 @@ def _grow(
                     before = _first(words, r)
                     for w in range(n_words):
                         old_words[depth, w] = words[r, w]
-                    _keep_side(trees, places, own, q, left, words)
+                    _keep_side(trees, places, current, q, left, words)
                     k = _first(words, r)
                     if k < 0:
                         continue
@@ -297,7 +299,7 @@ def _grow(
 
 
 @njit(cache=True, nogil=True)
-def _keep_side(trees, places, own, q, left, words):
+def _keep_side(trees, places, current, q, left, words):
     """Keep the places of a set from which a question is answered in one way."""
     j = trees.feature[q]
     r = places.row[j]
@@ -305,7 +307,7 @@ def _keep_side(trees, places, own, q, left, words):
     for k in range(places.begin[j + 1] - places.begin[j]):
         c = places.column[places.begin[j] + k]
         # Staying, and the two sides of a number in the person's own cell, are answered as the person is.
-        answer = own[q] if c == 0 or c > n_cells else trees.answers[trees.table[q], c - 1]
+        answer = current[q] if c == 0 or c > n_cells else trees.answers[trees.table[q], c - 1]
         if (answer != 0) != left:
             words[r, k >> 6] &= ~(np.uint64(1) << np.uint64(k & 63))
 

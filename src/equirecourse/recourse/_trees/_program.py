@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], own: Mask) -> Answers:
+def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], current: Mask) -> Answers:
     """Cheapest accepted action of each person, by one program each.
 
     Parameters
@@ -33,7 +33,7 @@ def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], own: Mask) -> 
         The trees.
     axes : list of Axis
         The cells of each feature.
-    own : ndarray of bool, shape (n_people, n_questions)
+    current : ndarray of bool, shape (n_people, n_questions)
         People's answers to the questions of the trees, as they are now.
 
     Returns
@@ -43,7 +43,7 @@ def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], own: Mask) -> 
     """
     return solve_programs(
         problem,
-        lambda asked, person, scale: TreeProgram(asked, ensemble, axes, own[person], person, scale),
+        lambda asked, person, scale: TreeProgram(asked, ensemble, axes, current[person], person, scale),
         listed=not problem.actions.links or problem.grids_are_whole,
     )
 
@@ -56,7 +56,7 @@ class TreeProgram(ActionProgram):
         problem: Problem,
         ensemble: Ensemble,
         axes: list[Axis],
-        own: Mask,
+        current: Mask,
         person: int,
         scale: float | None,
     ) -> None:
@@ -82,12 +82,12 @@ class TreeProgram(ActionProgram):
         cuts = [axis.cuts if j in linked else np.zeros(0) for j, axis in enumerate(axes)]
         super().__init__(problem, person, lists, cuts, scale)
         self.ensemble = ensemble
-        self.lefts: dict[int, Expression] = {q: Expression({}, float(left)) for q, left in enumerate(own)}
+        self.lefts: dict[int, Expression] = {q: Expression({}, float(left)) for q, left in enumerate(current)}
         for j, axis in enumerate(axes):
-            self._ask(j, axis, own, columns[j], j in linked)
+            self._ask(j, axis, current, columns[j], j in linked)
         self._add_trees()
 
-    def _ask(self, j: int, axis: Axis, own: Mask, columns: NDArray[np.intp], is_linked: bool) -> None:
+    def _ask(self, j: int, axis: Axis, current: Mask, columns: NDArray[np.intp], is_linked: bool) -> None:
         """Make the answer to each question about a feature an expression: 1 is left."""
         part, pieces = self.parts[j], self.pieces[j]
         if part is None and pieces is None:
@@ -103,7 +103,7 @@ class TreeProgram(ActionProgram):
         among = pieces.among if pieces is not None else part.among  # type: ignore[union-attr]
         for position, q in enumerate(axis.questions.tolist()):
             # Where the person is, or next to it in the same cell, the answer is the person's own.
-            self.lefts[q] = among(np.where(places < 0, own[q], axis.answers(position)[places]))
+            self.lefts[q] = among(np.where(places < 0, current[q], axis.answers(position)[places]))
 
     def _add_trees(self) -> None:
         model = self.ensemble

@@ -1,4 +1,4 @@
-"""Where each person can go, feature by feature: the nearest allowed value to any wished for, and repairs."""
+"""The feasible set of each person: rounding to allowed values of each feature, and repair of links and rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from equirecourse.actions import Condition
 from equirecourse.recourse._problem import Problem
 
-__all__ = ["Room"]
+__all__ = ["FeasibleSet"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -20,11 +20,11 @@ Mask = NDArray[np.bool_]
 _SAME = 1e-9
 
 
-class Room:
+class FeasibleSet:
     """The values that a person may move each feature to.
 
-    A feature is *continuous* (a number that may take any value within limits), has *rungs* (a number with a step or on
-    a grid, an ordered label: it climbs from one allowed value to the next), or is a label without order.
+    A feature is *continuous* (a number that may take any value within limits), *discrete* (a number with a step or on a
+    grid, or an ordered label, whose allowed values have positions), or a label without order.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Room:
     Attributes
     ----------
     movable : ndarray of bool, shape (n_people, n_features)
-        Whether there is any other value that a person may move the feature to.
-    continuous, has_rungs, ordered : ndarray of bool, shape (n_features,)
-        What kind of feature it is; ``ordered`` is either of the other two.
+        Whether the person may move the feature to another value.
+    continuous, is_discrete, ordered : ndarray of bool, shape (n_features,)
+        The kind of the feature; an ordered feature is continuous or discrete.
     floor, ceiling : ndarray of shape (n_people, n_features)
-        Finite limits: those of the action set where there are any, else somewhat beyond the values that people have.
+        Finite limits: those of the action set, or else somewhat beyond the observed values.
     spread : ndarray of shape (n_features,)
-        The typical size of a difference between people.
+        The range of the observed values.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -55,16 +55,16 @@ class Room:
             for feature, grid in zip(features, problem.grids, strict=True)
         ]
         listed = np.array([values is not None for values in self._lists], dtype=bool)
-        self.has_rungs = self.ordered & (listed | ~np.isnan(self._step))
-        self.continuous = self.ordered & ~self.has_rungs
+        self.is_discrete = self.ordered & (listed | ~np.isnan(self._step))
+        self.continuous = self.ordered & ~self.is_discrete
         self._first = np.zeros_like(self.start)
         self._last = np.full_like(self.start, -1.0)
         self.movable = np.zeros(self.start.shape, dtype=bool)
         for j in range(len(features)):
-            self._look_at(j)
-        self._measure()
+            self._read_feature(j)
+        self._measure_spread()
 
-    def _look_at(self, j: int) -> None:
+    def _read_feature(self, j: int) -> None:
         now, low, high = self.start[:, j], self.low[:, j], self.high[:, j]
         open_ = low <= high
         if self.continuous[j]:
@@ -86,7 +86,7 @@ class Room:
         at = self._value(j, np.where(alone & np.isfinite(first), first, 0.0))
         self.movable[:, j] = (first < last) | (alone & ~_close(at, now))
 
-    def _measure(self) -> None:
+    def _measure_spread(self) -> None:
         problem, n = self.problem, len(self.start)
         seen = (
             np.vstack([self.start, problem.actions.encode(problem.background)])
@@ -101,12 +101,12 @@ class Room:
         width = top - bottom
         flat = width <= 0
         self.spread = np.where(flat, np.maximum(1.0, np.abs(top)), width)
-        # Where nothing limits a number, a person may be the first to go that far.
+        # Without limits, allow moves beyond the observed values.
         pad = np.fmax(0.5 * self.spread, self._step)
         bottom, top = bottom - pad, top + pad
         low, high = np.broadcast_to(bottom, (n, len(bottom))), np.broadcast_to(top, (n, len(top)))
         low, high = np.maximum(low, self.low), np.minimum(high, self.high)
-        # Limits beyond everything observed: what can be reached is then the nearest limit and a little more.
+        # All allowed values may lie beyond the observed ones: then use the nearest limit and one range more.
         beyond = low > high
         low, high = (
             np.where(beyond & (self.low > top), self.low, low),
@@ -117,57 +117,57 @@ class Room:
         self.floor = np.where(self.movable, low, self.start)
         self.ceiling = np.where(self.movable, high, self.start)
 
-    # --- rungs ---------------------------------------------------------------------------------------------------
+    # --- positions of discrete values ----------------------------------------------------------------------------
 
-    def _value(self, j: int, rung: Array) -> Array:
+    def _value(self, j: int, position: Array) -> Array:
         values = self._lists[j]
         if values is None:
-            return np.asarray(rung * self._step[j])
+            return np.asarray(position * self._step[j])
         if len(values) == 0:
-            return np.full(len(rung), np.nan)
-        return np.asarray(values[np.clip(rung, 0, len(values) - 1).astype(int)])
+            return np.full(len(position), np.nan)
+        return np.asarray(values[np.clip(position, 0, len(values) - 1).astype(int)])
 
-    def _rung(self, j: int, value: Array) -> Array:
+    def _position(self, j: int, value: Array) -> Array:
         values = self._lists[j]
         if values is None:
             return np.asarray(value / self._step[j])
         return np.asarray(np.interp(value, values, np.arange(len(values)))) if len(values) else np.zeros(len(value))
 
-    def climb(self, people: Index, feature: Index, value: Array, rungs: Array) -> Array:
-        """The value some rungs higher or lower; continuous features move by as many 64ths of their spread."""
-        out = value + rungs * self.spread[feature] / 64.0
-        for j in np.unique(feature[self.has_rungs[feature]]):
+    def move_by_steps(self, people: Index, feature: Index, value: Array, steps: Array) -> Array:
+        """Move a discrete feature by a number of positions, a continuous one by as many 64ths of its spread."""
+        out = value + steps * self.spread[feature] / 64.0
+        for j in np.unique(feature[self.is_discrete[feature]]):
             rows = feature == j
-            at = self._rung(int(j), value[rows])
-            # From between two rungs the first step is the one to the next of them.
-            at = np.where(rungs[rows] > 0, np.floor(at + _SAME), np.ceil(at - _SAME))
-            rung = np.clip(at + rungs[rows], self._first[people[rows], j], self._last[people[rows], j])
-            out[rows] = self._value(int(j), np.nan_to_num(rung))
+            at = self._position(int(j), value[rows])
+            # From between two positions, the first step leads to the next of them.
+            at = np.where(steps[rows] > 0, np.floor(at + _SAME), np.ceil(at - _SAME))
+            position = np.clip(at + steps[rows], self._first[people[rows], j], self._last[people[rows], j])
+            out[rows] = self._value(int(j), np.nan_to_num(position))
         return out
 
     def labels(self, j: int) -> Array:
-        """Codes that one may move to of a feature of labels."""
+        """Codes of the reachable labels of a feature."""
         values = self._lists[j]
         assert values is not None
         return values
 
     @property
     def of_labels(self) -> list[int]:
-        """Features that are no numbers, ordered or not."""
+        """Places of the features of labels, ordered or not."""
         return [j for j, feature in enumerate(self.problem.actions) if not feature.is_number]
 
     def options(self, j: int) -> Mask:
-        """Which of ``labels(j)`` each person may move to, a row per person."""
+        """Which of ``labels(j)`` each person may move to, one row per person."""
         codes = self.labels(j)
         within = (codes >= self.low[:, [j]]) & (codes <= self.high[:, [j]])
         return np.asarray(within & (codes != self.start[:, [j]]))
 
-    # --- making a wish possible ----------------------------------------------------------------------------------
+    # --- rounding and repair -------------------------------------------------------------------------------------
 
     def snap(self, people: Index, own: Array) -> Array:
-        """The allowed values nearest to those wished for; the start where the feature cannot move.
+        """Round to the nearest allowed values; to the start where a feature cannot move.
 
-        Limits of what links carry along, and rules, are not seen to: ``settle`` does that.
+        Limits of linked numbers, and rules, are left to ``repair``.
         """
         out = own.copy()
         for j in range(own.shape[1]):
@@ -180,8 +180,8 @@ class Room:
                 value = np.clip(wish, self.low[people, j], self.high[people, j])
             elif self.ordered[j]:
                 wish = np.where(moves, wish, 0.0)
-                rung = np.clip(np.round(self._rung(j, wish)), self._first[people, j], self._last[people, j])
-                value = self._value(j, np.where(moves, rung, 0.0))
+                position = np.clip(np.round(self._position(j, wish)), self._first[people, j], self._last[people, j])
+                value = self._value(j, np.where(moves, position, 0.0))
                 stays = (np.abs(wish - now) <= np.abs(wish - value)) | _close(value, now)
                 value = np.where(stays, now, value)
             else:
@@ -189,15 +189,15 @@ class Room:
             out[:, j] = np.where(moves, value, now)
         return out
 
-    def settle(self, people: Index, own: Array) -> tuple[Index, Array]:
-        """Which of some changes, already snapped, keep to the action set, after repairs; a row may give several.
+    def repair(self, people: Index, own: Array) -> tuple[Index, Array]:
+        """Repair rounded changes by links and rules, and keep what the action set allows; one row may give several.
 
         Returns
         -------
         rows : ndarray of int
-            The row that each settled change comes from.
+            The row that each repaired change comes from.
         own : ndarray
-            The settled changes.
+            The repaired changes.
         """
         actions = self.problem.actions
         rows = np.arange(len(own))
@@ -211,7 +211,7 @@ class Room:
         return rows[keeps], own[keeps]
 
     def _within_carried_limits(self, people: Index, own: Array) -> Array:
-        """Give back as much of a carried number, or else of what carries it, as its limits ask for."""
+        """Move a linked number back within its limits: its own change first, or else that of its sources."""
         actions, start = self.problem.actions, self.start[people]
         for name in dict.fromkeys(link.target for link in actions.links):
             target, feature = actions.index(name), actions[name]
@@ -236,15 +236,15 @@ class Room:
         return own
 
     def _by_the_rules(self, people: Index, own: Array) -> tuple[Index, Array]:
-        """Follow each broken rule in both ways: make what follows true, or what it follows from untrue."""
+        """Repair each broken rule in both ways: make its conclusion true, or its condition false."""
         rows = np.arange(len(own))
-        # Following one rule may break another; twice around is enough for all but rules that contradict each other.
+        # Repairing one rule may break another. Two passes are a heuristic; what is still broken is dropped later.
         for rule in self.problem.actions.rules * 2:
             broken = self._holds(rule.when, people[rows], own) & ~self._holds(rule.then, people[rows], own)
             if broken.any():
                 who = people[rows[broken]]
-                followed = self._make(rule.then, True, who, own[broken])
-                avoided = self._make(rule.when, False, who, own[broken])
+                followed = self._enforce(rule.then, True, who, own[broken])
+                avoided = self._enforce(rule.when, False, who, own[broken])
                 own = np.vstack([own[~broken], followed, avoided])
                 rows = np.concatenate([rows[~broken], rows[broken], rows[broken]])
         return rows, own
@@ -254,8 +254,8 @@ class Room:
         j = actions.index(condition.feature)
         return condition.holds(actions.features[j], start[:, j], actions.carry(start, own)[:, j])
 
-    def _make(self, condition: Condition, wanted: bool, people: Index, own: Array) -> Array:
-        """Move one feature to the nearest value at which a condition is true, or is not."""
+    def _enforce(self, condition: Condition, wanted: bool, people: Index, own: Array) -> Array:
+        """Move one feature to the nearest value at which a condition is true (or false, as wanted)."""
         actions, start = self.problem.actions, self.start[people]
         j = actions.index(condition.feature)
         feature = actions.features[j]
@@ -269,12 +269,12 @@ class Room:
             )
             around = [np.full(len(own), value) for value in cuts] or [now, np.nextafter(now, np.inf)]
             values = [value - carried for at in around for value in (at, np.nextafter(at, -np.inf))]
-            if self.has_rungs[j]:
+            if self.is_discrete[j]:
                 column = np.full(len(own), j)
                 values += [
-                    self.climb(people, column, value, np.full(len(own), rungs))
+                    self.move_by_steps(people, column, value, np.full(len(own), steps))
                     for value in list(values)
-                    for rungs in (-1.0, 1.0)
+                    for steps in (-1.0, 1.0)
                 ]
         best, distance = own.copy(), np.full(len(own), np.inf)
         for value in [now, *values]:

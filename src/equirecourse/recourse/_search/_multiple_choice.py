@@ -1,11 +1,13 @@
-"""The cheapest choice of one option per feature, if what they add to the score simply adds up: numbers only."""
+"""Multiple-choice knapsack: one option per feature, gains that add up, least cost. Numbers only."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cheapest_options"]
+from equirecourse.actions import Cost
+
+__all__ = ["multiple_choice_knapsack"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -13,39 +15,41 @@ Index = NDArray[np.intp]
 _HALVINGS = 50
 
 
-def cheapest_options(gains: Array, costs: Array, need: Array, aggregate: str) -> Index:
-    """Choose an option of each feature so that gains add up to the need at little cost.
+def multiple_choice_knapsack(gains: Array, costs: Array, need: Array, cost: Cost) -> Index:
+    """Choose one option per feature so that the gains reach a target at low cost.
 
-    For "sum" and "root" the choice is the one of a Lagrange multiplier, the smallest that is enough: not always the
-    very cheapest, and never far from it. For "max" it is the cheapest.
+    If costs add up, this solves the Lagrangian relaxation: the smallest multiplier whose choice reaches the target.
+    That choice is not always optimal, but no choice with at least its gain is cheaper. If the largest cost counts, the
+    choice is optimal.
 
     Parameters
     ----------
     gains, costs : ndarray of shape (n_people, n_features, n_options)
-        What each option adds to the score and costs. The first option of each feature costs nothing: staying.
+        Gain and cost of each option. The first option of each feature is to stay, at no cost.
     need : ndarray of shape (n_people,)
-        What the gains should add up to.
-    aggregate : {"sum", "root", "max"}
-        How costs of features make up the cost.
+        The target.
+    cost : Cost
+        How the costs of features add up.
 
     Returns
     -------
     ndarray of int, shape (n_people, n_features)
-        The option of each feature; the one that gains most where the need is out of reach.
+        The option of each feature; the one with the largest gain where the target is out of reach.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from equirecourse.recourse._search._bargain import cheapest_options
+    >>> from equirecourse.actions import NORMS
+    >>> from equirecourse.recourse._search._multiple_choice import multiple_choice_knapsack
     >>> gains, costs = np.array([[[0.0, 2.0], [0.0, 2.0]]]), np.array([[[0.0, 1.0], [0.0, 3.0]]])
-    >>> cheapest_options(gains, costs, np.array([2.0]), "sum")
+    >>> multiple_choice_knapsack(gains, costs, np.array([2.0]), NORMS["l1"])
     array([[1, 0]])
     """
-    if aggregate == "max":
+    if cost.is_largest:
         return _within_budget(gains, costs, need)
-    price = costs**2 if aggregate == "root" else costs
+    price = cost.addends(costs)
     low, high = np.full(len(need), -40.0), np.full(len(need), 40.0)
-    # On the scale of the problem, so that multipliers around 1 matter.
+    # Scale the multipliers, so that those around 1 matter.
     largest = np.abs(gains).max(axis=(1, 2), initial=0.0)
     unit = price.max(axis=(1, 2), initial=0.0) / np.where(largest > 0, largest, 1.0)
 

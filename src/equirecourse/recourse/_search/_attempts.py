@@ -1,4 +1,4 @@
-"""Several attempts per person at a cheap accepted change, and the ways to try cheaper ones on all of them at once."""
+"""The state of a search: several accepted changes per person, and the operations that replace them by cheaper ones."""
 
 from __future__ import annotations
 
@@ -7,48 +7,47 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from equirecourse.actions import total_cost
 from equirecourse.recourse._problem import Problem
-from equirecourse.recourse._search._room import Room
+from equirecourse.recourse._search._feasible import FeasibleSet
 from equirecourse.recourse._search._scores import MAX_ROWS
 
-__all__ = ["Hunt", "step_over"]
+__all__ = ["Attempts", "step_over"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-_SECTIONS = 8  # parts into which a bracket is cut in one call
-_BETTER = 1e-12  # relative improvement that is one
-# How much farther than to the boundary to go, relative to the way there. A model may decide differently about the very
-# same person in the company of others, because sums are then rounded differently: a hair keeps clear of that.
-_HAIRS = (1e-9, 0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+_SECTIONS = 8  # points of a bracket that are tried in one call of the model
+_BETTER = 1e-12  # least relative decrease of the cost that counts as an improvement
+# Distances beyond the boundary, relative to the length of the move. A model may decide differently about the same
+# person in a table of another length, because sums are then rounded differently; a small overshoot avoids that.
+_OVERSHOOTS = (1e-9, 0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 
-class Hunt:
-    """Attempts: accepted changes of some people, several per person, which only ever become cheaper.
+class Attempts:
+    """Accepted changes of some people, several per person. A change is only ever replaced by a cheaper one.
 
     Parameters
     ----------
     problem : Problem
         The people.
-    room : Room
-        Where they can go.
+    feasible : FeasibleSet
+        The values that they may move to.
     until : callable
-        Whether time is up; from then on nothing is tried any more.
+        Whether time is over. From then on the model is not asked any more.
 
     Attributes
     ----------
     person : ndarray of int, shape (n_attempts,)
-        Whose attempt it is.
+        The person that each attempt belongs to.
     own : ndarray of shape (n_attempts, n_features)
         The change.
     worth : ndarray of shape (n_attempts,)
-        Its cost, as ``objective`` counts it.
+        The value of ``objective``.
     """
 
-    def __init__(self, problem: Problem, room: Room, until: Callable[[], bool]) -> None:
-        self.problem, self.room, self.until = problem, room, until
+    def __init__(self, problem: Problem, feasible: FeasibleSet, until: Callable[[], bool]) -> None:
+        self.problem, self.feasible, self.until = problem, feasible, until
         self.person = np.empty(0, dtype=np.intp)
         self.own = np.empty((0, problem.start.shape[1]))
         self.worth = np.empty(0)
@@ -58,8 +57,8 @@ class Hunt:
 
     @property
     def start(self) -> Array:
-        """Where each attempt's person is."""
-        return np.asarray(self.room.start[self.person])
+        """The start of each attempt's person."""
+        return np.asarray(self.feasible.start[self.person])
 
     @property
     def changed(self) -> Mask:
@@ -68,16 +67,16 @@ class Hunt:
 
     def parts(self, people: Index, own: Array) -> Array:
         """Cost of each feature's change."""
-        return self.problem.actions.costs(self.problem.norm, self.room.start[people], own)
+        return self.problem.actions.costs(self.problem.norm, self.feasible.start[people], own)
 
     def objective(self, people: Index, own: Array) -> Array:
-        """Cost, with a grain of its sum where only the largest part counts: moves beside that part are progress too."""
+        """The cost; where the largest part counts, plus a little of the mean, so that smaller parts are reduced too."""
         parts = self.parts(people, own)
-        cost = total_cost(self.problem.norm, parts)
-        return cost + 1e-6 * parts.mean(axis=1) if self.problem.aggregate == "max" and parts.shape[1] else cost
+        cost = self.problem.cost.total(parts)
+        return cost + 1e-6 * parts.mean(axis=1) if self.problem.cost.is_largest and parts.shape[1] else cost
 
     def allowed(self, people: Index, own: Array) -> Mask:
-        """Who gets a yes after a change that keeps to the action set."""
+        """Which changes keep to the action set and are accepted by the model."""
         good = np.zeros(len(own), dtype=bool)
         for begin in range(0, len(own), MAX_ROWS):
             if self.until():
@@ -89,18 +88,18 @@ class Hunt:
 
     # --- attempts ------------------------------------------------------------------------------------------------
 
-    def begin(self, people: Index, own: Array) -> None:
-        """Make new attempts of whichever changes lead to a yes."""
-        own = self.room.snap(people, own)
-        rows, own = self.room.settle(people, own)
+    def add(self, people: Index, own: Array) -> None:
+        """Add those changes that are allowed and accepted, after rounding and repair."""
+        own = self.feasible.snap(people, own)
+        rows, own = self.feasible.repair(people, own)
         people = people[rows]
         good = self.allowed(people, own)
         self.person = np.concatenate([self.person, people[good]])
         self.own = np.vstack([self.own, own[good]])
         self.worth = np.concatenate([self.worth, self.objective(people[good], own[good])])
 
-    def keep(self, count: int) -> None:
-        """Drop all but the cheapest few attempts of each person, and those that have become the same."""
+    def keep_cheapest(self, count: int) -> None:
+        """Keep the ``count`` cheapest attempts of each person; of equal ones, keep one."""
         order = np.lexsort((self.worth, self.person))
         person, own, worth = self.person[order], self.own[order], self.worth[order]
         if len(order):
@@ -112,12 +111,12 @@ class Hunt:
         self.person, self.own, self.worth = person[kept], own[kept], worth[kept]
 
     def offer(self, attempt: Index, own: Array) -> Mask:
-        """Replace attempts by the cheapest allowed change offered for each, if it is cheaper; which were replaced."""
+        """Replace each attempt by its cheapest accepted proposal, if that is cheaper; return which were replaced."""
         improved = np.zeros(len(self), dtype=bool)
-        own = self.room.snap(self.person[attempt], own)
+        own = self.feasible.snap(self.person[attempt], own)
         cheaper = self._cheaper(attempt, own)
         attempt, own = attempt[cheaper], own[cheaper]
-        rows, own = self.room.settle(self.person[attempt], own)
+        rows, own = self.feasible.repair(self.person[attempt], own)
         attempt = attempt[rows]
         cheaper = self._cheaper(attempt, own)  # repairs may have made it dearer
         attempt, own = attempt[cheaper], own[cheaper]
@@ -139,26 +138,26 @@ class Hunt:
 
     # --- brackets ------------------------------------------------------------------------------------------------
 
-    def pull(
+    def first_accepted(
         self, people: Index, path: Callable[[Index, Array], Array], rounds: int, end: float = 1.0
     ) -> tuple[Array, Array]:
-        """How early on their path people get a yes.
+        """Search the paths of some people for their first accepted point.
 
         Parameters
         ----------
         people : ndarray of int, shape (n_rows,)
-            Whose path it is.
+            The person of each path.
         path : callable
-            Takes rows and places, from 0 on, and returns changes.
+            From rows and places (0 is the beginning) to changes.
         rounds : int
-            Number of calls of the model; each makes the bracket eight times smaller.
+            Number of calls of the model; each divides the bracket by eight.
         end : float
             The last place of the path.
 
         Returns
         -------
         place : ndarray of shape (n_rows,)
-            The earliest place found where the change is allowed; infinite if none is.
+            The earliest accepted place that was found; infinite if there is none.
         own : ndarray
             The change there.
         """
@@ -172,7 +171,7 @@ class Hunt:
                 break
             rows = np.repeat(open_, _SECTIONS)
             places = (low[open_, None] + (top - low)[open_, None] * cuts).ravel()
-            tried = self.room.snap(people[rows], path(rows, places))
+            tried = self.feasible.snap(people[rows], path(rows, places))
             good = self.allowed(people[rows], tried).reshape(-1, _SECTIONS)
             first = np.where(good.any(axis=1), good.argmax(axis=1), -1)
             hit = first >= 0
@@ -185,7 +184,7 @@ class Hunt:
         return high, own
 
     def combine(self, attempt: Index, feature: Index, value: Array) -> Mask:
-        """Offer changes of single features, and the first two, three, ... of an attempt's together, dearest first."""
+        """Propose changes of single features, and their combinations: the two that save most, the three, and so on."""
         if len(attempt) == 0:
             return np.zeros(len(self), dtype=bool)
         own = self.own[attempt]
@@ -196,40 +195,40 @@ class Hunt:
         together = self.own[attempt]
         rank = np.arange(len(attempt)) - np.searchsorted(attempt, attempt, "left")
         for back in range(int(rank.max(initial=0)) + 1):
-            # Each row takes over what the rows before it of the same attempt change.
+            # Each row takes over the changes of the rows before it that belong to the same attempt.
             rows = np.flatnonzero(rank >= back)
             together[rows, feature[rows - back]] = value[rows - back]
         return self.offer(np.concatenate([attempt, attempt]), np.vstack([own, together]))
 
 
-def step_over(problem: Problem, room: Room, people: Index, own: Array) -> tuple[Array, Mask]:
-    """Go a hair beyond the boundary, and be accepted there in one call of the model for everybody.
+def step_over(problem: Problem, feasible: FeasibleSet, people: Index, own: Array) -> tuple[Array, Mask]:
+    """Move slightly beyond the boundary, until one call of the model accepts everybody together.
 
     Parameters
     ----------
     problem : Problem
         The people.
-    room : Room
-        Where they can go.
-    people : ndarray of int
-        Who.
+    feasible : FeasibleSet
+        The values that they may move to.
+    people : ndarray of int, shape (n_rows,)
+        The person of each change.
     own : ndarray of shape (n_rows, n_features)
         Changes that lead to the boundary.
 
     Returns
     -------
     own : ndarray
-        Changes a hair farther.
+        Changes slightly beyond.
     good : ndarray of bool
         Whether they are accepted and allowed.
     """
-    start = room.start[people]
+    start = feasible.start[people]
     over, good = own.copy(), np.zeros(len(own), dtype=bool)
-    for hair in _HAIRS:
+    for overshoot in _OVERSHOOTS:
         left = np.flatnonzero(~good)
         if len(left) == 0:
             break
-        farther = own[left] + hair * (own[left] - start[left])
-        over[left] = room.snap(people[left], np.where(room.continuous, farther, own[left]))
+        farther = own[left] + overshoot * (own[left] - start[left])
+        over[left] = feasible.snap(people[left], np.where(feasible.continuous, farther, own[left]))
         good = problem.respected(people, over) & problem.accepted(people, over)
     return over, good
