@@ -65,7 +65,9 @@ def test_there_are_examples():
 
 def test_the_demo_prints_the_table_of_the_readme(tmp_path):
     recipe = re.search(r"^demo:.*\n\t\$\(BIN\)/equirecourse (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
-    run = run_python(["-m", "equirecourse.cli", *recipe.split()], tmp_path)
+    alone = recipe.replace("--jobs 2", "--jobs 1")  # the other core is busy with other tests
+    assert alone != recipe
+    run = run_python(["-m", "equirecourse.cli", *alone.split()], tmp_path)
     assert run.returncode == 0, run.stderr
     table, *_ = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     start = run.stdout.index("graduate  ")
