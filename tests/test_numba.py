@@ -30,15 +30,15 @@ def test_compiled_functions_run_where_nothing_can_be_cached(nowhere, tmp_path, f
     code = (
         f"{first}from equirecourse import find_recourse, EqualRecourseSVC\n"
         "import equirecourse, numpy as np\n"
-        "from equirecourse.solvers._margins import excess_of\n"
-        "excess = excess_of(np.zeros(2), np.ones(2), np.array([0.5, 3.0]))\n"
-        "print(equirecourse.__file__, excess_of.stats.cache_path, *excess)"
+        "from equirecourse.equalizers._objective import softened\n"
+        "rejected, _ = softened(np.zeros(2), 1.0)\n"
+        "print(equirecourse.__file__, softened.stats.cache_path, *rejected)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=nowhere, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     library = tmp_path / "library" / "equirecourse" / "__init__.py"
-    assert (done.stdout.strip(), done.stderr) == (f"{library} None 0.5 -2.0", "")
+    assert (done.stdout.strip(), done.stderr) == (f"{library} None 0.5 0.5", "")
 
 
 def test_the_command_line_runs_where_nothing_can_be_cached(nowhere, tmp_path):
