@@ -3,13 +3,16 @@
 import contextlib
 import io
 import re
+import runpy
 from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+import typer
 from tests._printed import assert_prints
 
 import equirecourse
+from equirecourse.cli._app import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -17,7 +20,6 @@ DOCS = ROOT / "docs"
 # The page, and how many of its outputs are compared.
 PAGES = {
     "README.md": 2,
-    "docs/index.md": 0,
     "docs/user_guide/actions.md": 12,
     "docs/user_guide/recourse.md": 7,
     "docs/user_guide/datasets.md": 0,
@@ -68,7 +70,26 @@ def test_the_page_prints_what_it_says(page, request):
 
 def test_every_page_of_the_guide_is_run():
     guide = {f"docs/user_guide/{path.name}" for path in (DOCS / "user_guide").glob("*.md")}
-    assert guide - {"docs/user_guide/index.md"} <= set(PAGES)
+    assert guide <= set(PAGES)
+
+
+def test_every_page_of_the_guide_is_under_one_heading():
+    sections = [DOCS / f"{name}.md" for name in ("tutorials", "how_to", "reference", "explanation")]
+    lists = "\n".join(page.read_text(encoding="utf-8").partition("{toctree}")[2] for page in sections)
+    listed = re.findall(r"^user_guide/\w+$", lists, re.MULTILINE)
+    assert sorted(listed) == sorted(f"user_guide/{path.stem}" for path in (DOCS / "user_guide").glob("*.md"))
+
+
+def test_the_page_of_the_command_line_has_every_option():
+    page = runpy.run_path(str(DOCS / "conf.py"))["describe_commands"]()
+    sections = dict(re.findall(r"^## equirecourse (\w+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
+    options = {
+        name: {option for parameter in command.load().params for option in parameter.opts if option.startswith("--")}
+        for name, command in typer.main.get_command(app).commands.items()
+    }
+    assert {name: options[name] - set(re.findall(r"--[a-z-]+", text)) for name, text in sections.items()} == {
+        name: set() for name in options
+    }
 
 
 def test_pictures_of_the_pages_exist():
