@@ -47,13 +47,17 @@ html_theme_options = {
 }
 html_show_sourcelink = False
 
+COLUMNS_OF_A_PAGE = 72  # of a code block between both sidebars; longer lines need scrolling
+
 
 def describe_commands() -> str:
     """The help of each command, as it is printed, under a heading of its own."""
     sections = []
     for name, command in get_command(app).commands.items():
-        usage = command.make_context(f"equirecourse {name}", [], resilient_parsing=True, terminal_width=100)
-        sections.append(f"## equirecourse {name}\n\n```text\n{usage.get_help()}\n```\n")
+        context = command.make_context(
+            f"equirecourse {name}", [], resilient_parsing=True, terminal_width=COLUMNS_OF_A_PAGE
+        )
+        sections.append(f"## equirecourse {name}\n\n```text\n{context.get_help()}\n```\n")
     return "\n".join(sections)
 
 
