@@ -61,8 +61,9 @@ def describe_commands() -> str:
     return "\n".join(sections)
 
 
-def complete_cli_page(_sphinx, docname, source):
+def complete_cli_page(sphinx, docname, source):
     if docname == "cli":
+        sphinx.env.note_reread()  # in each build: the commands may have changed
         source[0] += "\n" + describe_commands()
 
 
