@@ -1,6 +1,9 @@
 """Configuration of Sphinx: `make docs` writes docs/_build/html."""
 
+from typer.main import get_command
+
 import equirecourse
+from equirecourse.cli._app import app
 
 project = "equirecourse"
 author = "The equirecourse developers"
@@ -43,3 +46,26 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_show_sourcelink = False
+
+COLUMNS_OF_A_PAGE = 72  # of a code block between both sidebars; longer lines need scrolling
+
+
+def describe_commands() -> str:
+    """The help of each command, as it is printed, under a heading of its own."""
+    sections = []
+    for name, command in get_command(app).commands.items():
+        context = command.make_context(
+            f"equirecourse {name}", [], resilient_parsing=True, terminal_width=COLUMNS_OF_A_PAGE
+        )
+        sections.append(f"## equirecourse {name}\n\n```text\n{context.get_help()}\n```\n")
+    return "\n".join(sections)
+
+
+def complete_cli_page(sphinx, docname, source):
+    if docname == "cli":
+        sphinx.env.note_reread()  # in each build: the commands may have changed
+        source[0] += "\n" + describe_commands()
+
+
+def setup(sphinx):
+    sphinx.connect("source-read", complete_cli_page)
