@@ -266,10 +266,10 @@ def test_places_on_the_way_keep_to_the_action_set_and_to_the_types_of_columns():
 
 def test_outliers_do_not_keep_trees_from_an_equal_model():
     rng = np.random.default_rng(0)
-    (X, y, group), (clean, labels, its_group) = four_clouds(4000, rng, outliers=0.05), four_clouds(1500, rng)
+    (X, y, group), (clean, labels, its_group) = four_clouds(3000, rng, outliers=0.05), four_clouds(1000, rng)
     actions = ActionSet.free(X, costs="unit")
     booster = lightgbm.LGBMClassifier(n_estimators=100, max_depth=4, verbose=-1, n_jobs=1)
-    model = EqualRecourseBoosting(booster, actions=actions, max_people=1000)
+    model = EqualRecourseBoosting(booster, actions=actions, max_people=500)
     plain, equal = model.fit_path(X, y, sensitive_features=group, penalties=[0.0, 10.0])
     assert relative_gap(plain, clean, its_group, actions) > 0.7
     assert relative_gap(equal, clean, its_group, actions) < 0.1
