@@ -264,6 +264,22 @@ def test_places_on_the_way_keep_to_the_action_set_and_to_the_types_of_columns():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_with_actions_the_best_stage_of_the_second_half_is_kept_as_it_was(seed):
+    rng = np.random.default_rng(seed)
+    X, y, group = four_clouds(800, rng, outliers=0.05)
+    model = EqualRecourseBoosting(
+        clone(BOOSTERS["lightgbm"]), actions=ActionSet.free(X, costs="unit"), max_people=150, kappa=10.0
+    ).fit(X, y, sensitive_features=group)
+    table = model.rounds_
+    row = table[table["chosen"]].iloc[0]
+    assert np.isnan(table["distance"].iloc[0])
+    assert row["distance"] == table["distance"].iloc[3:].min()  # here the loss decides nothing
+    assert (row["trees"] < 40) == (seed == 0)  # an earlier stage, and the last one
+    assert model.estimator_.booster_.num_trees() == row["trees"]
+    assert model.score(X, y) == pytest.approx(row["accuracy"])
+
+
 def test_outliers_do_not_keep_trees_from_an_equal_model():
     rng = np.random.default_rng(0)
     (X, y, group), (clean, labels, its_group) = four_clouds(3000, rng, outliers=0.05), four_clouds(1000, rng)
