@@ -386,7 +386,8 @@ def invalid(world, answer):
         if broken or not is_allowed(world, person, start, own, slack=1e-8)[0]:
             yield "not allowed", f"{shown} {broken}"
         # A number that was carried along is known to a rounding error only, and ranks may be steep.
-        hair = 1e-15 * np.maximum(1.0, np.abs(end)) * (len(actions.links) > 0)
+        carried = [feature.name in {link.target for link in actions.links} for feature in actions]
+        hair = 1e-15 * np.maximum(1.0, np.abs(end)) * carried
         costs = np.concatenate([priced(world, start[0], own + more) for more in (-hair, 0.0 * hair, hair)])
         least, most = costs.min() * (1 - RELATIVE) - ABSOLUTE, costs.max() * (1 + RELATIVE) + ABSOLUTE
         if not least <= answer.costs[person] <= most:

@@ -39,7 +39,7 @@ def solve(problem: Problem, form: LinearForm) -> Answers:
     """
     return solve_programs(
         problem,
-        lambda asked, person, scale: LinearProgram(asked, form, person, scale),
+        lambda asked, person, known: LinearProgram(asked, form, person, known),
         listed=problem.grids_are_whole,
     )
 
@@ -76,8 +76,8 @@ def _listed(problem: Problem, person: int, j: int) -> tuple[Array, Array]:
 class LinearProgram(ActionProgram):
     """The program of one person before a linear model."""
 
-    def __init__(self, problem: Problem, form: LinearForm, person: int, scale: float | None) -> None:
-        scale = _typical_cost(problem, form, person) if scale is None else scale
+    def __init__(self, problem: Problem, form: LinearForm, person: int, known: float | None) -> None:
+        scale = _typical_cost(problem, form, person) if known is None else known
         lists: list[tuple[Array, Array] | None] = []
         for j, feature in enumerate(problem.actions):
             is_range = feature.is_number and problem.grids[j] is None
@@ -87,7 +87,7 @@ class LinearProgram(ActionProgram):
         self.rounding = float(form.rounding(problem.start, [person])[0])
         typical = np.abs(form.slopes) * scale / np.array([feature.cost for feature in problem.actions])
         self.negligible = typical < _NEGLIGIBLE * max(abs(float(form.scores[person])), self.rounding)
-        super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale)
+        super().__init__(problem, person, lists, [_cuts(problem, j) for j in range(len(lists))], scale, known)
         score = [self.moves[j] * float(form.slopes[j]) for j in np.flatnonzero(~self.negligible)]
         for j, table in enumerate(form.tables):
             part = self.parts[j]

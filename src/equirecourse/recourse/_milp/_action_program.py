@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.linalg import null_space, solve_triangular
+from scipy.optimize import lsq_linear
 
 from equirecourse.actions import L1, ActionSet, Condition, Cost
 from equirecourse.recourse._milp._highs import Expression, Program, total
@@ -33,9 +34,14 @@ __all__ = ["ActionProgram", "Outcome", "solve_programs"]
 Array = NDArray[np.float64]
 
 _SMALL = 1e-3  # of the cost that was thought typical: the program is then scaled anew
+_HAIR = 1e-6  # by which an action may cost more than one that is known: rounding errors are no reason to miss that one
 _GAP = 1e-7  # between the best action and the bound, where costs are not linear
 _SIZE = 1e4  # HiGHS is content with an absolute gap of 1e-6: objectives are scaled to about this size
 _TANGENTS = (0.1, 0.3, 1.0, 3.0, 10.0)  # to begin with, relative to a typical cost
+_PULL = 1e-4  # relative to other forces, on variables that a sum of squares does not hold
+_PULLS = 3  # each from where the one before ended, so that nothing of the pull is left
+_NOWHERE = 1e-12  # share of a residual below which limits contradict each other
+_NOTHING = 1e-100  # length by which a limit is missed that is none
 _FEASIBLE = 1e-8  # by which a row may be missed: the model itself judges afterwards
 _MANY = 4096  # values, from which on they are not listed
 _ROUNDS = 100  # of tangents, or of actions that turn out to be refused
@@ -71,7 +77,7 @@ def solve_programs(problem: Problem, program: Maker, *, listed: bool) -> Answers
     problem : Problem
         People and what they may change.
     program : callable
-        Makes the program of a person for a problem, given a cost that is typical of answers, or None to guess one.
+        Makes the program of a person for a problem, given the cost of an action that is known, or None.
     listed : bool
         Whether the programs know every value that one may move to; under a percentile norm they may know some only.
 
@@ -112,7 +118,21 @@ def _solve_one(problem: Problem, program: Maker, person: int) -> Outcome:
         cost = float(problem.costs([person], outcome.own[None, :])[0])
         if 0.0 < cost < _SMALL * asked.scale:
             outcome = program(problem, person, cost).solve(deadline)
+        elif cost > 0.0 and asked.program.is_delicate:
+            again = program(problem, person, cost).solve(deadline)
+            outcome = _confirmed(problem, person, outcome, again)
     return outcome
+
+
+def _confirmed(problem: Problem, person: int, outcome: Outcome, again: Outcome) -> Outcome:
+    """The better of two outcomes; the second is of a program in which nothing is farther away than the first's action.
+
+    HiGHS has been seen to prove a wrong optimum where weights of 1e-16 and of 1e5 meet in a row.
+    """
+    if outcome.own is None or again.own is None:
+        return outcome
+    costs = problem.costs([person, person], np.stack([outcome.own, again.own]))
+    return again if costs[1] < costs[0] else replace(outcome, proven=outcome.proven and again.proven)
 
 
 class ActionProgram:
@@ -130,6 +150,8 @@ class ActionProgram:
         Where a number that moves within a range, or is carried along, has to be told from the rest of the line.
     scale : float
         A cost that is typical of answers.
+    known : float, optional
+        Cost of an action that is known: nothing dearer is looked for.
     """
 
     def __init__(
@@ -139,8 +161,10 @@ class ActionProgram:
         lists: list[tuple[Array, Array] | None],
         cuts: list[Array],
         scale: float,
+        known: float | None = None,
     ) -> None:
         self.problem, self.person, self.cuts, self.scale = problem, person, cuts, scale
+        self.most = np.inf if known is None else known * (1.0 + _HAIR)
         self.start = problem.start[person]
         self.cost = problem.cost
         self.program = Program()
@@ -273,14 +297,16 @@ class ActionProgram:
 
     def _far(self, j: int) -> float:
         """A distance that a number never moves in a cheapest action, itself or by links."""
+        movers = self._movers(j)
         needs = [self._need(k) for k in range(len(self.parts))]
         actions = self.problem.actions
         for link in actions.links:  # as far as what it carries along may need
             source, target = actions.index(link.source), actions.index(link.target)
             if link.rate != 0.0:
                 needs[source] += self._need(target) / abs(link.rate)
-        moved = needs[j] + sum(abs(rate) * needs[mover] for mover, rate in self._movers(j)[1:])
-        return 1e3 * moved
+        moved = needs[j] + sum(abs(rate) * needs[mover] for mover, rate in movers[1:])
+        affordable = sum(abs(rate) * self.most / actions.features[mover].cost for mover, rate in movers)
+        return min(1e3 * moved, affordable)
 
     def _need(self, j: int) -> float:
         """How far a number is from the last of the places where something depends on it."""
@@ -465,32 +491,19 @@ class ActionProgram:
         curves = [variable for curve, _ in self.curves for variable in curve.terms]
         lows, highs, rows, row_lows, row_highs = program.without(curves)
         free = np.flatnonzero(lows < highs)
-        at = values.copy()
-
-        def whole(part: Array) -> Array:
-            at[free] = part
-            return at
-
-        def ends(part: Array) -> Array:
-            reached = rows @ whole(part)
-            return np.concatenate(
-                [(reached - row_lows)[np.isfinite(row_lows)], (row_highs - reached)[np.isfinite(row_highs)]]
-            )
-
-        slopes = np.vstack([rows[np.isfinite(row_lows)][:, free], -rows[np.isfinite(row_highs)][:, free]])
-        found = minimize(
-            lambda part: float(np.square(matrix @ whole(part) + constants).sum()),
-            values[free],
-            jac=lambda part: 2.0 * matrix[:, free].T @ (matrix @ whole(part) + constants),
-            bounds=list(zip(lows[free], highs[free], strict=True)),
-            constraints=[{"type": "ineq", "fun": ends, "jac": lambda _: slopes}] if len(slopes) else [],
-            method="SLSQP",
-            options={"ftol": 1e-16, "maxiter": 200},
-        )
-        ahead = np.clip(found.x, lows[free], highs[free])
-        better = np.square(matrix @ whole(ahead) + constants).sum() <= np.square(matrix @ values + constants).sum()
-        feasible = (ends(ahead) >= -_FEASIBLE).all()
-        return whole(ahead).copy() if better and feasible else values
+        ends = np.vstack([np.eye(len(values)), rows])[:, free]
+        reached = np.concatenate([values, rows @ values])
+        below, above = np.concatenate([lows, row_lows]) - reached, reached - np.concatenate([highs, row_highs])
+        slopes = np.vstack([ends[np.isfinite(below)], -ends[np.isfinite(above)]])
+        least = np.concatenate([below[np.isfinite(below)], above[np.isfinite(above)]])
+        limits = slopes.any(axis=1)
+        step = _shortest_residual(matrix[:, free], -(matrix @ values + constants), slopes[limits], least[limits])
+        if step is None or (slopes @ step < least - _FEASIBLE).any():
+            return values
+        ahead = values.copy()
+        ahead[free] = np.clip(values[free] + step, lows[free], highs[free])
+        sums = [float(np.square(matrix @ at + constants).sum()) for at in (ahead, values)]
+        return ahead if sums[0] <= sums[1] else values
 
     def variants(self, own: Array) -> Iterator[Array]:
         """Actions that cost the same as the one the solver means, up to rounding: itself, here."""
@@ -530,6 +543,54 @@ class ActionProgram:
             if part.low <= moved <= part.high:
                 own[mover] = moved
                 return
+
+
+def _shortest_residual(matrix: Array, target: Array, slopes: Array, least: Array) -> Array | None:
+    """The x with the shortest ‖matrix x − target‖ among those with slopes x ≥ least, or None if it is not found.
+
+    SciPy's own solvers for such constraints write beyond their memory at times (SLSQP in SciPy 1.17), or come close to
+    the optimum only (trust-constr).
+    """
+    found = np.zeros(matrix.shape[1])
+    for _ in range(_PULLS):
+        step = _nearest_residual(matrix, target - matrix @ found, slopes, least - slopes @ found)
+        if step is None:
+            return None
+        found += step
+    return found
+
+
+def _nearest_residual(matrix: Array, target: Array, slopes: Array, least: Array) -> Array | None:
+    """The same, with a weak pull towards zero.
+
+    In coordinates in which the residual is a distance this is a problem of least distance, and that is one of least
+    squares with multipliers ≥ 0 (Lawson and Hanson, Solving Least Squares Problems, chapter 23). They say which limits
+    are met; with these as equations the answer is exact.
+    """
+    n = matrix.shape[1]
+    lengths = np.linalg.norm(matrix, axis=0)
+    pull = _PULL * np.diag(np.where(lengths > 0, lengths, lengths.max(initial=0.0) or 1.0))
+    matrix, target = np.vstack([matrix, pull]), np.append(target, np.zeros(n))
+    turn, triangle = np.linalg.qr(matrix)
+    nearest = turn.T @ target
+    with np.errstate(over="ignore", invalid="ignore"):
+        sides = solve_triangular(triangle, slopes.T, trans="T").T
+        sizes = np.linalg.norm(sides, axis=1)
+        short = (least - sides @ nearest) / sizes
+    unit = float(np.max(short, initial=0.0))
+    if not (np.isfinite(unit) and np.isfinite(sizes).all()):  # weights beyond what a number holds
+        return None
+    met = np.zeros(len(short), dtype=bool)
+    if unit > _NOTHING:
+        short = np.maximum(short, -unit / _NOWHERE) / unit  # farther limits are not met
+        system, goal = np.vstack([(sides / sizes[:, None]).T, short]), np.append(np.zeros(n), 1.0)
+        multipliers = lsq_linear(system, goal, bounds=(0.0, np.inf), method="bvls", tol=1e-15).x
+        if not goal[-1] - system[-1] @ multipliers > _NOWHERE:
+            return None
+        met = multipliers > _NOWHERE * multipliers.max()
+    particular = np.linalg.lstsq(slopes[met], least[met], rcond=None)[0] if met.any() else np.zeros(n)
+    ways = null_space(slopes[met]) if met.any() else np.eye(n)
+    return np.asarray(particular + ways @ np.linalg.lstsq(matrix @ ways, target - matrix @ particular, rcond=None)[0])
 
 
 def _add_tangent(program: Program, curve: Expression, cost: Expression, at: float) -> None:

@@ -174,6 +174,11 @@ class Program:
             np.array(self._row_low)[kept], np.array(self._row_high)[kept],
         )  # fmt: skip
 
+    @property
+    def is_delicate(self) -> bool:
+        """Whether there are weights that HiGHS may take for nothing."""
+        return any(0.0 < abs(weight) < _TINY for weight in self._weights)
+
     def minimise(self, expression: Expression) -> None:
         """Set what is minimised."""
         self._objective = expression
@@ -209,8 +214,7 @@ class Program:
             options["time_limit"] = max(time_limit, 1e-3)
         # HiGHS' presolve has been seen to lose points of programs with large and small numbers: it is left out where
         # there are such, and what it finds infeasible is solved once more without.
-        smallest = np.abs(rows.data[rows.data != 0.0]).min(initial=np.inf)
-        for presolve in (True, False) if smallest >= _TINY else (False,):
+        for presolve in (False,) if self.is_delicate else (True, False):
             found = milp(
                 weights,
                 integrality=np.zeros(n) if relaxed else np.array(self._is_whole),

@@ -43,7 +43,7 @@ def solve(problem: Problem, ensemble: Ensemble, axes: list[Axis], current: Mask)
     """
     return solve_programs(
         problem,
-        lambda asked, person, scale: TreeProgram(asked, ensemble, axes, current[person], person, scale),
+        lambda asked, person, known: TreeProgram(asked, ensemble, axes, current[person], person, known),
         listed=not problem.actions.links or problem.grids_are_whole,
     )
 
@@ -58,9 +58,10 @@ class TreeProgram(ActionProgram):
         axes: list[Axis],
         current: Mask,
         person: int,
-        scale: float | None,
+        known: float | None,
     ) -> None:
         cells = [cells_of(problem, j, axis, np.array([person])) for j, axis in enumerate(axes)]
+        scale = known
         if scale is None:
             dear = np.concatenate([part.costs[0, np.isfinite(part.costs[0])] for part in cells])
             dear = dear[dear > 1e-9 * dear.max(initial=0.0)]  # a hair to either side of the start is no typical move
@@ -80,7 +81,7 @@ class TreeProgram(ActionProgram):
                 costs = problem.actions.features[j].move_cost(problem.norm, values[0], values)
             lists.append(None if j in linked and problem.grids[j] is None else (values, costs))
         cuts = [axis.cuts if j in linked else np.zeros(0) for j, axis in enumerate(axes)]
-        super().__init__(problem, person, lists, cuts, scale)
+        super().__init__(problem, person, lists, cuts, scale, known)
         self.ensemble = ensemble
         self.lefts: dict[int, Expression] = {q: Expression({}, float(left)) for q, left in enumerate(current)}
         for j, axis in enumerate(axes):
