@@ -28,7 +28,7 @@ from equirecourse.equalizers._held_out_folds import quietly
 from equirecourse.equalizers._losses import read_loss
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics import RecourseFrame, transport_gap
-from equirecourse.metrics._resampling import shuffled_groups
+from equirecourse.metrics._resampling import in_turn, shuffled_groups
 from equirecourse.recourse import find_recourse
 
 __all__ = ["Equalized", "equalize"]
@@ -358,7 +358,7 @@ class _Work:
         asked = np.flatnonzero(rejected)
         most = _PEOPLE_A_FOLD["boosting" if isinstance(model, EqualRecourseBoosting) else "linear"]
         if len(asked) > most:
-            asked = np.sort(np.random.default_rng(self.seed).choice(asked, most, replace=False))
+            asked = np.sort(in_turn(asked, len(rows), self.seed)[:most])
         costs, measured = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
         measured[asked] = True
         with warnings.catch_warnings():

@@ -15,6 +15,7 @@ from equirecourse._audit._document import Change, Counts, Details, People, Way, 
 from equirecourse._flipsets import changes_of, flipsets_of
 from equirecourse.actions import ActionSet
 from equirecourse.metrics import RecourseFrame
+from equirecourse.metrics._resampling import in_turn
 from equirecourse.recourse import Recourse, View
 
 __all__ = ["Judged", "choose", "notes_of", "people_table"]
@@ -180,6 +181,6 @@ def notes_of(n_unknown: int, inferred_from: str | None) -> list[str]:
 
 def choose(rejected: Index, groups: pd.Series, n: int, seed: int) -> Index:
     """A sample of rejected people, as many of each group as there are."""
-    order = np.random.default_rng(seed).permutation(rejected)
+    order = in_turn(rejected, len(groups), seed)
     turn = groups.iloc[order].groupby(groups.iloc[order].to_numpy()).cumcount().to_numpy()
     return np.sort(order[np.argsort(turn, kind="stable")[:n]])

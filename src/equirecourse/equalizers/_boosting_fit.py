@@ -41,6 +41,7 @@ _OWN = 0.5
 _SHORTEST = 0.02  # of a cost after its change, in units of the cost before: no cost is zero
 _LEAST_LACK = 1e-3  # of a score, in units of τ
 _HOLD = 10.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
+_ROUNDING = 1e-9  # relative difference of two values of one objective that is none
 SOFTNESS = STAGES[0]  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
 
@@ -331,7 +332,8 @@ class BoostingObjective:
 
     def _cautious(self, value: float) -> float:
         """A factor of the pull: halved where the last tree went too far, and raised again tree by tree."""
-        self.caution = min(1.0, 1.1 * self.caution) if value <= self._last else 0.5 * self.caution
+        too_far = value > self._last * (1.0 + _ROUNDING)
+        self.caution = 0.5 * self.caution if too_far else min(1.0, 1.1 * self.caution)
         self._last = value
         return self.caution
 

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 from equirecourse.actions import ActionSet
 from equirecourse.equalizers._objective import GRID, Prices, soft_missing
 from equirecourse.exceptions import NoRecourseWarning
+from equirecourse.metrics._resampling import in_turn
 from equirecourse.recourse import find_recourse
 
 __all__ = ["Experience", "Experienced", "Paths"]
@@ -127,9 +128,7 @@ class Experience:
         rejected = np.flatnonzero(scores <= 0.0)
         asked = rejected
         if len(rejected) > self.max_people:
-            # The same people as last time, as far as they are still rejected: less noise between two models.
-            turn = np.random.default_rng(self.seed).permutation(len(scores))
-            asked = np.sort(rejected[np.argsort(turn[rejected])[: self.max_people]])
+            asked = np.sort(in_turn(rejected, len(scores), self.seed)[: self.max_people])
         values, counted = np.ones(len(scores)), np.ones(len(scores))
         counted[rejected] = 0.0
         if len(asked) == 0:

@@ -62,6 +62,16 @@ class Prices(NamedTuple):
     values: Array
     counted: Array
 
+    def mixed(self, newer: Prices, share: float) -> Prices:
+        """Newer prices, or for those who are asked about in both cases the geometric mean with a share of the newer.
+
+        With renewed prices as they come, a fit goes back and forth between two models, each of which looks cheap from
+        the other.
+        """
+        both = (self.counted > 0) & (newer.counted > 0)
+        mean = self.values ** (1.0 - share) * newer.values**share
+        return Prices(np.where(both, mean, newer.values), newer.counted)
+
 
 def soft_missing(scores: Array, weights: Array, softness: float) -> Array:
     """The score that people lack, smoothly, as the costs of the objective know it."""

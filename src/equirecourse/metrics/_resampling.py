@@ -26,6 +26,7 @@ __all__ = [
     "WeightedCosts",
     "bootstrap_means",
     "gap_interval",
+    "in_turn",
     "p_value",
     "percentile_interval",
     "permuted_gaps",
@@ -320,6 +321,23 @@ def shuffled_groups(groups: Any, seed: int) -> Any:
     if isinstance(groups, pd.DataFrame | pd.Series):
         return groups.iloc[rows].set_axis(groups.index)
     return np.asarray(groups)[rows]
+
+
+def in_turn(rows: NDArray[np.intp], n_people: int, seed: int) -> NDArray[np.intp]:
+    """Some people in random order, of which one takes as many as one can afford.
+
+    Everybody has a place in the order, whether they are among the rows or not. A model that rejects one person more is
+    judged by the same people as before and that one, not by others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equirecourse.metrics._resampling import in_turn
+    >>> in_turn(np.array([1, 3, 4]), 6, seed=0), in_turn(np.array([1, 2, 3, 4]), 6, seed=0)
+    (array([4, 1, 3]), array([4, 1, 3, 2]))
+    """
+    turn = np.random.default_rng(seed).permutation(n_people)
+    return np.asarray(rows[np.argsort(turn[rows])])
 
 
 # --- samples ---------------------------------------------------------------------------------------------------------
