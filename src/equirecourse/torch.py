@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equirecourse._validation import Groups, as_frame, check_groups, check_number, refuse_masked, shown
-from equirecourse.equalizers._objective import CostObjective, Prices, Term
+from equirecourse.equalizers._objective import HOLD, CostObjective, Prices, Term
 
 __all__ = ["RecourseLoss"]
 
@@ -58,10 +58,10 @@ else:
     class RecourseLoss(torch.nn.Module):
         r"""A term of a loss: how far apart the groups' distributions of the cost of recourse are.
 
-        The term is :math:`\kappa\,(D + \text{hold}\cdot(r - r_0)^2)`. D compares what a yes costs the rejected people
-        of each group, every cost divided by the median; it is zero where the distributions are equal. r is the share
-        of people who are rejected, and :math:`r_0` what it was at :meth:`hold_rejection`: without it, a model can
-        also change whom it rejects.
+        The term is :math:`\kappa\,(D + \text{hold}\cdot R)`. D compares what a yes costs the rejected people
+        of each group, every cost divided by the median; it is zero where the distributions are equal. R is the mean
+        squared change of the share of a person's group that is rejected since :meth:`hold_rejection`: without it, a
+        model can also change whom it rejects.
 
         The cost of a person is the score that they lack, times their price. A score is not a cost: a network can make
         the distributions of its scores equal without moving a decision, by flattening them far from its boundary, and
@@ -81,15 +81,15 @@ else:
             A group with fewer rejected people, in the batch, is left out of the comparison.
         softness : float, default=0.1
             How soft a decision is, relative to the median size of a score.
-        hold : float, default=1.0
-            Weight of the squared drift of the rejection rate, relative to that of D.
+        hold : float, default=10.0
+            Weight of R, relative to that of D.
 
         Attributes
         ----------
         kappa, hold : float
             They may be changed between steps.
-        held_rejection : float or None
-            :math:`r_0`, or None before :meth:`hold_rejection`, when there is no such part.
+        held_rejection : ndarray of shape (n_groups,) or None
+            The shares that are held, or None before :meth:`hold_rejection`, when there is no such part.
 
         See Also
         --------
@@ -120,12 +120,12 @@ else:
             weights: Any = None,
             min_rejected: float = 5,
             softness: float = 0.1,
-            hold: float = 1.0,
+            hold: float = HOLD,
         ) -> None:
             super().__init__()
             self.kappa = check_number(kappa, name="kappa", low=0.0)
             self.hold = check_number(hold, name="hold", low=0.0)
-            self.held_rejection: float | None = None
+            self.held_rejection: Array | None = None
             self._groups = _check_groups(_on_cpu(groups))
             self._weights = _check_weights(_on_cpu(weights), len(self._groups.codes))
             self._min_rejected = check_number(min_rejected, name="min_rejected", low=1.0)
@@ -158,8 +158,8 @@ else:
             return apply(flat, term.value, term.gradient)
 
         @torch.compiler.disable
-        def hold_rejection(self, scores: Any, *, index: Any = None) -> float:
-            """From now on, hold the rejection rate where it is at these scores.
+        def hold_rejection(self, scores: Any, *, index: Any = None) -> Array:
+            """From now on, hold the rejection rate of each group where it is at these scores.
 
             Parameters
             ----------
@@ -170,14 +170,14 @@ else:
 
             Returns
             -------
-            float
-                The (soft) share of people who are rejected.
+            ndarray of shape (n_groups,)
+                The (soft) share of people of each group who are rejected.
             """
             flat = _check_scores(scores)
             objective = self._objective(index, len(flat))
             if not objective.weights.sum() > 0.0:
                 raise ValueError("the weights of these people are all zero; hold the rejection rate of others.")
-            self.held_rejection = objective.rejection(_on_cpu(flat)).value
+            self.held_rejection = objective.rejection(_on_cpu(flat))
             return self.held_rejection
 
         def extra_repr(self) -> str:
@@ -203,11 +203,8 @@ else:
         def _term(self, objective: CostObjective, scores: Array, prices: Prices | None) -> Term:
             if not objective.weights.sum() > 0.0:  # nobody counts
                 return Term(0.0, np.zeros(len(scores)))
-            (value, gradient), rejection = objective.terms(scores, prices)
-            if self.held_rejection is not None:
-                drift = rejection.value - self.held_rejection
-                value += self.hold * drift**2
-                gradient = gradient + 2.0 * self.hold * drift * rejection.gradient
+            distance, drift = objective.terms(scores, prices, self.held_rejection)
+            value, gradient = distance.value + self.hold * drift.value, distance.gradient + self.hold * drift.gradient
             return Term(self.kappa * value, self.kappa * gradient)
 
     def _on_cpu(values: Any) -> Any:

@@ -92,6 +92,27 @@ def test_islands_and_other_people_who_are_rejected_are_seen():
     assert found["selection"][0]["yes_to_no"] == 0
 
 
+def test_groups_whose_acceptance_moves_in_opposite_directions_are_seen():
+    before = people()
+    after = np.where(GROUPS == "b", before / 1.45, before)
+    for group, turned in (("a", np.isnan(before)), ("b", ~np.isnan(before))):
+        after[np.flatnonzero((group == GROUPS) & turned)[:60]] = 1.0 if group == "a" else np.nan
+    (sentence,) = cheats(before, after, GROUPS, None)["warnings"]
+    assert sentence == "The groups' acceptance moved: a from 20.5 to 14.5 %, b from 20.3 to 26.3 %."
+
+
+def test_a_change_of_acceptance_that_may_be_chance_is_none():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], [1950, 50])
+    before = rng.exponential(size=N)
+    after = before.copy()
+    before[rng.random(N) < 0.2] = np.nan
+    after[np.isnan(before)] = np.nan
+    few = np.flatnonzero(groups == "b")
+    after[few[np.isnan(before[few])][:3]] = 1.0  # three of fifty: six points
+    assert not any("acceptance" in sentence for sentence in cheats(before, after, groups, None)["warnings"])
+
+
 def test_nobody_rejected_is_undefined_and_not_zero():
     found = cheats(np.full(N, np.nan), np.full(N, np.nan), GROUPS, None)
     assert found["before"]["relative_gap"] is None

@@ -95,20 +95,41 @@ def test_the_gradient_is_that_of_finite_differences(seed, softness, with_prices)
     prices = prices if with_prices else None
     objective = objective_of(partitions, weights, softness=softness)
     gradient = objective.distance(scores, prices).gradient
-    # Between two nodes the distributions are straight lines: a difference across a node sees both of its slopes.
     np.testing.assert_allclose(
-        gradient, slopes(lambda f: objective.distance(f, prices), scores), atol=1e-3 * np.abs(gradient).max()
+        gradient, slopes(lambda f: objective.distance(f, prices), scores), atol=1e-5 * np.abs(gradient).max()
     )
 
 
 @seeds
 @softnesses
-def test_the_gradient_of_the_rejection_is_that_of_finite_differences(seed, softness):
+@pytest.mark.parametrize("n_partitions", [1, 2])
+def test_the_drift_is_that_of_its_formula_and_its_gradient_that_of_finite_differences(seed, softness, n_partitions):
     scores, partitions, weights, _ = people(seed)
+    partitions = partitions[:n_partitions]
     objective = objective_of(partitions, weights, softness=softness)
-    found = objective.rejection(scores)
-    assert 0.3 < found.value < 0.9
-    np.testing.assert_allclose(found.gradient, slopes(objective.rejection, scores), atol=1e-7)
+    held = objective.rejection(scores + np.random.default_rng(seed).normal(scale=0.3, size=N))
+    found = objective.drift(scores, held)
+    shares, expected, at = weights / weights.sum(), 0.0, 0
+    rejected = expit(-scores / objective.unit(scores))
+    for groups in partitions:
+        for group in np.unique(groups):
+            own = groups == group
+            expected += shares[own].sum() * (np.average(rejected[own], weights=shares[own]) - held[at]) ** 2
+            at += 1
+    assert at == len(held)
+    assert found.value == pytest.approx(expected / n_partitions, rel=1e-9)
+    assert found.value > 1e-5
+    np.testing.assert_allclose(found.gradient, slopes(lambda f: objective.drift(f, held), scores), atol=1e-7)
+    assert objective.terms(scores, None, held)[1].value == pytest.approx(found.value, rel=1e-9)
+
+
+def test_a_drift_is_seen_where_only_the_groups_change_places():
+    groups = np.repeat([0, 1], 50)
+    scores = np.concatenate([np.linspace(-1, 2, 50), np.linspace(-2, 1, 50)])
+    objective = objective_of([groups], np.ones(100), softness=0.01)
+    swapped = np.concatenate([scores[50:], scores[:50]])
+    assert (swapped > 0).mean() == (scores > 0).mean()
+    assert objective.drift(swapped, objective.rejection(scores)).value > 0.1
 
 
 @seeds
@@ -131,9 +152,10 @@ def test_given_costs_are_compared_as_those_of_scores(seed):
 
 def test_a_sharper_decision_is_nearer_to_the_share_of_the_rejected():
     scores, partitions, weights, _ = people(0)
-    share = weights[scores <= 0].sum() / weights.sum()
+    own = partitions[0] == 0
+    share = weights[own & (scores <= 0)].sum() / weights[own].sum()
     soft, sharp = (
-        abs(objective_of(partitions, weights, softness=softness).rejection(scores).value - share)
+        abs(objective_of(partitions, weights, softness=softness).rejection(scores)[0] - share)
         for softness in (0.25, 0.001)
     )
     assert sharp < 0.005
@@ -149,10 +171,10 @@ def test_nothing_is_gained_by_larger_or_smaller_scores(seed, with_prices):
     value = objective.distance(scores, prices).value
     for factor in (1e-6, 5.0, 1e6):
         assert objective.distance(factor * scores, prices).value == pytest.approx(value, rel=1e-9)
-        assert objective.rejection(factor * scores).value == pytest.approx(objective.rejection(scores).value, rel=1e-9)
+        np.testing.assert_allclose(objective.rejection(factor * scores), objective.rejection(scores), rtol=1e-9)
     # So the scores themselves are a direction in which nothing happens.
     assert objective.distance(scores, prices).gradient @ scores == pytest.approx(0, abs=1e-12)
-    assert objective.rejection(scores).gradient @ scores == pytest.approx(0, abs=1e-12)
+    assert objective.drift(scores, objective.rejection(scores + 0.1)).gradient @ scores == pytest.approx(0, abs=1e-12)
 
 
 def test_neither_the_unit_of_weights_nor_that_of_prices_matters():
@@ -215,15 +237,15 @@ def same_for_nothing(term, n):
 def test_scores_that_are_all_zero():
     objective = objective_of([np.arange(40) % 2], np.ones(40))
     same_for_nothing(objective.distance(np.zeros(40)), 40)
-    assert objective.rejection(np.zeros(40)).value == 0.5
-    np.testing.assert_array_equal(objective.rejection(np.zeros(40)).gradient, np.zeros(40))
+    np.testing.assert_array_equal(objective.rejection(np.zeros(40)), [0.5, 0.5])
+    np.testing.assert_array_equal(objective.drift(np.zeros(40), np.zeros(2)).gradient, np.zeros(40))
     np.testing.assert_array_equal(soft_missing(np.zeros(40), np.ones(40), 0.1), np.zeros(40))
 
 
 def test_scores_that_are_mostly_zero():
     scores = np.where(np.arange(40) < 12, np.linspace(-2, 1, 40), 0.0)
     objective = objective_of([np.arange(40) % 2], np.ones(40), min_rejected=1)
-    for term in (objective.distance(scores), objective.rejection(scores)):
+    for term in objective.terms(scores, None, np.zeros(2)):
         assert np.isfinite(term.value)
         assert np.abs(term.gradient).max() < 1.0
 
@@ -235,7 +257,7 @@ def test_one_group_only():
 def test_nobody_is_rejected():
     objective = objective_of([np.arange(40) % 2], np.ones(40))
     same_for_nothing(objective.distance(np.linspace(1, 2, 40)), 40)
-    assert objective.rejection(np.linspace(1, 2, 40)).value < 1e-5
+    assert (objective.rejection(np.linspace(1, 2, 40)) < 1e-5).all()
 
 
 def test_nobody_is_counted():

@@ -21,7 +21,8 @@ _APART = 0.1  # of the median, by which a gap of medians may grow while that of 
 _SHRUNK = 0.7  # of each group's own median cost, below which everybody's cost has shrunk
 _ENOUGH = 10  # people with a cost, for a median to say something about a group
 _LOST = 0.01  # more of the rejected than before are without recourse
-_DRIFT = 0.03  # of the acceptance rate, beyond which other people are rejected
+_DRIFT = 0.03  # of the acceptance rate, of everybody or of a group, beyond which other people are rejected
+_CHANCE = 2.0  # standard errors of a change of a group's acceptance, within which it may be chance
 _ISLAND = 0.1  # more of the counterfactuals than before lie far from any accepted person
 
 
@@ -155,6 +156,14 @@ def _warnings(found: Cheats, reduction: float, drift: float) -> list[str]:
             f"Other people are rejected: acceptance went {'up' if drift > 0 else 'down'} by {100 * abs(drift):.1f} "
             "points."
         )
+    moved = [
+        f"{row.name} from {100 * row.acceptance_before:.1f} to {100 * row.acceptance_after:.1f} %"
+        for row in found.selection
+        if abs(row.acceptance_after - row.acceptance_before) > _DRIFT
+        and abs(row.no_to_yes - row.yes_to_no) > _CHANCE * np.sqrt(row.no_to_yes + row.yes_to_no)
+    ]
+    if moved:
+        sentences.append(f"The groups' acceptance moved: {', '.join(moved)}.")
     return sentences
 
 

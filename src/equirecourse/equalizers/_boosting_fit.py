@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 
 from equirecourse.equalizers._experience import Experience, Experienced, Paths
-from equirecourse.equalizers._objective import STAGES, CostObjective, Prices, Term, softened
+from equirecourse.equalizers._objective import HOLD, STAGES, CostObjective, Prices, Term, softened
 from equirecourse.equalizers._weighted import take_feature_names
 from equirecourse.exceptions import SmallGroupWarning
 
@@ -40,7 +40,6 @@ _NEAR = 0.002  # by which the acceptance rate may differ in the end
 _OWN = 0.5
 _SHORTEST = 0.02  # of a cost after its change, in units of the cost before: no cost is zero
 _LEAST_LACK = 1e-3  # of a score, in units of τ
-_HOLD = 10.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
 _ROUNDING = 1e-9  # relative difference of two values of one objective that is none
 SOFTNESS = STAGES[0]  # of decisions: trees make steps, and follow a sharper boundary into corners where nobody lives
 
@@ -95,7 +94,7 @@ class BoostingProblem:
         n_trees = self.n_trees
         warm = min(round(self.warm_up * n_trees), n_trees - 1)
         costs = self.costs.comparing(self.sign * plain.scores)
-        held = costs.rejection(self.sign * plain.scores).value
+        held = costs.rejection(self.sign * plain.scores)
         now: BoostingFit | None = None
         if warm:
             now = self._looked_at("warm-up", self._grow(warm, BoostingObjective(self), None), None)
@@ -135,14 +134,13 @@ class BoostingProblem:
         return replace(self.experience, seed=self.experience.seed + stage)
 
     def _valued(
-        self, fit: BoostingFit, prices: Prices, costs: CostObjective, kappa: float, held: float
+        self, fit: BoostingFit, prices: Prices, costs: CostObjective, kappa: float, held: Array
     ) -> tuple[float, BoostingFit]:
         """The objective at what a fit costs people, and the fit with that in its row."""
         scores = self.sign * fit.scores
-        distance = costs.distance(scores, prices).value
-        drift = costs.rejection(scores).value - held
+        distance, drift = (term.value for term in costs.terms(scores, prices, held))
         row = {**fit.row, "distance": distance}
-        return fit.row["loss"] + kappa * (distance + _HOLD * drift**2), replace(fit, row=row)
+        return fit.row["loss"] + kappa * (distance + HOLD * drift), replace(fit, row=row)
 
     def _seen(
         self, now: BoostingFit | None, experienced: Experienced | None, stage: int
@@ -298,7 +296,7 @@ class Passed:
 
 
 class BoostingObjective:
-    """Gradient of the loss with κ·(D + the squared drift of the acceptance rate), and the curvature of the loss.
+    """Gradient of the loss with κ·(D + the drift of the groups' acceptance), and the curvature of the loss.
 
     Without an action set, costs are missing scores. With one, what a yes costs a person is followed from the exact cost
     C before the stage in two ways, and the mean of both is used: with the score that the person lacks, as if boundary
@@ -320,7 +318,7 @@ class BoostingObjective:
         costs: CostObjective | None = None,
         kappa: float = 0.0,
         prices: Prices | None = None,
-        held: float = np.nan,
+        held: Array | None = None,
         passed: Passed | None = None,
     ) -> None:
         self.problem, self.costs, self.kappa = problem, costs, kappa
@@ -350,11 +348,11 @@ class BoostingObjective:
         curvature = weights * chance * (1.0 - chance)
         if self.costs is not None:
             distance = self.distance(problem.sign * scores)
-            rejection = self.costs.rejection(problem.sign * scores[:n])
-            drift = rejection.value - self.held
-            kappa = self.kappa * self._cautious(distance.value + _HOLD * drift**2)
+            assert self.held is not None
+            drift = self.costs.drift(problem.sign * scores[:n], self.held)
+            kappa = self.kappa * self._cautious(distance.value + HOLD * drift.value)
             pull = distance.gradient
-            pull[:n] += 2.0 * _HOLD * drift * rejection.gradient
+            pull[:n] += HOLD * drift.gradient
             most = np.minimum(_STRONGEST * weights, _LONGEST * curvature)
             gradient += np.clip(problem.sign * kappa * n * pull, -most, most)
         return gradient, np.maximum(curvature, 1e-6)

@@ -12,7 +12,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from equirecourse.equalizers._losses import LinearLoss
-from equirecourse.equalizers._objective import STAGES, CostObjective, Prices
+from equirecourse.equalizers._objective import HOLD, STAGES, CostObjective, Prices
 
 __all__ = ["FeatureFit", "LinearObjective", "Solution"]
 
@@ -20,7 +20,6 @@ Array = NDArray[np.float64]
 
 _MANY_FEATURES = 500  # beyond which features are scaled one by one
 _STEPS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of κ, on the way to a larger one
-HOLD = 1.0  # weight of a (squared) drift of the acceptance rate, relative to that of the distance
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class FeatureFit:
 
 
 class LinearObjective:
-    """Loss + κ·(D + the drift of the acceptance rate) over linear scores.
+    """Loss + κ·(D + the drift of the groups' acceptance) over linear scores.
 
     Parameters
     ----------
@@ -71,7 +70,7 @@ class LinearObjective:
     costs : CostObjective
         What the groups should have in common.
     coef, intercept
-        Of the plain model: where fits start, and whose acceptance rate they hold.
+        Of the plain model: where fits start, and whose acceptance they hold.
     """
 
     def __init__(self, X: Any, y: Array, loss: LinearLoss, costs: CostObjective, coef: Array, intercept: float) -> None:
@@ -80,7 +79,7 @@ class LinearObjective:
         self.start = np.append(coef, intercept)
         self.scores = self._scores(self.start)
         self.costs = costs.comparing(self.scores)
-        self.rejection = self.costs.rejection(self.scores).value
+        self.rejection = self.costs.rejection(self.scores)
         self._back = self._preconditioner()
 
     def _scores(self, theta: Array) -> Array:
@@ -112,19 +111,18 @@ class LinearObjective:
         )
 
     def value(
-        self, theta: Array, kappa: float, costs: CostObjective, held: float, prices: Prices | None
+        self, theta: Array, kappa: float, costs: CostObjective, held: Array, prices: Prices | None
     ) -> tuple[float, Array]:
-        """The objective and its gradient by coefficients and intercept; ``held`` is the share of rejected to keep."""
+        """The objective and its gradient by coefficients and intercept; ``held`` are the shares of rejected to keep."""
         scores = self._scores(theta)
         values, slopes, _ = self.loss.of(self.y * scores)
         by_score = self.loss.weights * slopes * self.y / self.total
         ridge = np.append(np.full(len(theta) - 1, self.loss.ridge), self.loss.ridge_of_intercept) / self.total
         value = float(self.loss.weights @ values) / self.total + 0.5 * float(ridge @ theta**2)
         if kappa > 0.0:
-            distance, rejection = costs.terms(scores, prices)
-            drift = rejection.value - held
-            value += kappa * (distance.value + HOLD * drift**2)
-            by_score += kappa * (distance.gradient + 2.0 * HOLD * drift * rejection.gradient)
+            distance, drift = costs.terms(scores, prices, held)
+            value += kappa * (distance.value + HOLD * drift.value)
+            by_score += kappa * (distance.gradient + HOLD * drift.gradient)
         by_coef = np.asarray(self.X.T @ by_score).ravel()
         by_intercept = float(by_score.sum()) if self.loss.has_intercept else 0.0
         gradient = np.append(by_coef, by_intercept) + ridge * theta
@@ -192,7 +190,7 @@ class LinearObjective:
         to_theta, to_gradient = self._back
         # What other fits left behind would show in the last digits.
         costs = replace(self.costs, softness=softness, _known={})
-        held = costs.rejection(self.scores).value
+        held = costs.rejection(self.scores)
 
         def at(z: Array) -> tuple[float, Array]:
             value, gradient = self.value(begin + to_theta(z), kappa, costs, held, prices)

@@ -15,6 +15,10 @@ From scores :math:`f_i` (above zero is a yes), prices :math:`\rho_i` (cost per u
 K is a step that is rounded off, :math:`\frac12 (1 + x/\sqrt{1 + x^2})`: as steep as σ there, of no exponentials, and
 nowhere so flat that a median would be lost in a gap between people.
 
+:math:`R = \sum_g m_g\,(r_g - r_g^0)^2` is the drift of the groups' acceptance: :math:`r_g` is the rejected share of a
+group of weight :math:`m_g`, and :math:`r_g^0` what it was. Without it, the distributions of those who are rejected can
+also be made equal by rejecting more people of one group and fewer of another.
+
 D is zero where the distributions are equal. Nothing is gained by making all scores, or all costs, smaller: every cost
 is divided by the median. And nobody counts for more than their own step in a distribution function, however far away
 they are: a few outliers cannot carry the equality, as they carry that of two means.
@@ -39,10 +43,13 @@ Ints = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 STAGES = (0.25, 0.05)  # τ, relative to the median size of a score: soft, to find the way, then nearly as people see it
+# Weight of the drift, relative to that of the distance. Held for everybody together, by 1, the acceptance of groups
+# moved by up to seven points on Adult and credit; so it moves by one there, at the same distance or a smaller one.
+HOLD = 10.0
 BANDWIDTH = 0.15  # h: costs that differ by less than this share of the median are hardly told apart
 GRID = np.arange(1, 25) / 6.0  # t, up to four times the median cost
 _WIDTH = BANDWIDTH / 40.0  # between the nodes at which people are counted
-_N_NODES = int(np.ceil((GRID[-1] + 20.0 * BANDWIDTH) / _WIDTH)) + 1  # up to where the last of the grid sees nobody
+_N_NODES = int(np.ceil((GRID[-1] + 20.0 * BANDWIDTH) / _WIDTH)) + 3  # up to where the last of the grid sees nobody
 _ROUNDED = 2.0 * BANDWIDTH  # of the step K by which the median is counted
 _NEWTON_STEPS = 60  # for the median, of which some three are taken
 _SETTLED = 1e-8  # relative length of the last of them, whose error is the square of that
@@ -81,7 +88,7 @@ def soft_missing(scores: Array, weights: Array, softness: float) -> Array:
 
 @dataclass(frozen=True)
 class CostObjective:
-    """D, and the drift of the acceptance rate, as functions of the scores of some people.
+    """D, and the drift of the groups' acceptance, as functions of the scores of some people.
 
     Parameters
     ----------
@@ -172,13 +179,29 @@ class CostObjective:
         moved = float(by_u @ u) / float(slopes @ u)
         return value, (by_u - moved * slopes) / s, mass * (by_q + _ROUNDED * moved * x * root)
 
-    def rejection(self, scores: Array) -> Term:
-        """The soft share of rejected people, and its gradient."""
-        soft = self._softened(scores)
-        return self._rejection(soft) if soft.tau > 0.0 else Term(0.5, np.zeros(len(scores)))
+    def rejection(self, scores: Array) -> Array:
+        """The soft share of rejected people of each group, one partition after the other; what ``drift`` can hold."""
+        return self._rejection(self._softened(scores))
 
-    def terms(self, scores: Array, prices: Prices | None = None) -> tuple[Term, Term]:
-        """D, and the soft share of rejected people, with their gradients.
+    def drift(self, scores: Array, held: Array) -> Term:
+        """The squared change of the groups' shares of rejected people, and its gradient.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_people,)
+            Above zero is a yes.
+        held : ndarray of shape (n_groups,)
+            The shares that they had, as ``rejection`` gives them.
+
+        Returns
+        -------
+        Term
+            The mean over people of the squared change of their group's share, and over partitions.
+        """
+        return self._drift(self._softened(scores), held)
+
+    def terms(self, scores: Array, prices: Prices | None = None, held: Array | None = None) -> tuple[Term, Term]:
+        """D, and the drift of the groups' shares of rejected people, with their gradients.
 
         Parameters
         ----------
@@ -186,18 +209,21 @@ class CostObjective:
             Above zero is a yes.
         prices : Prices, optional
             Cost per unit of missing score; one for everybody if left out.
+        held : ndarray of shape (n_groups,), optional
+            Shares of rejected people that are to be held; without them there is no drift.
 
         Returns
         -------
-        distance, rejection : Term
+        distance, drift : Term
             The distance is zero, with a gradient of zero, where less than two groups have enough rejected people.
         """
         soft = self._softened(scores)
         nothing = Term(0.0, np.zeros(len(soft.scores)))
+        drift = nothing if held is None else self._drift(soft, held)
         if not soft.tau > 0.0:
-            return nothing, nothing._replace(value=0.5)
+            return nothing, drift
         known = Prices(np.ones(len(scores)), np.ones(len(scores))) if prices is None else prices
-        return self._distance(soft, known) or nothing, self._rejection(soft)
+        return self._distance(soft, known) or nothing, drift
 
     def _softened(self, scores: Array) -> _Soft:
         f, m = np.asarray(scores, dtype=np.float64), self.weights / self.weights.sum()
@@ -226,10 +252,28 @@ class CostObjective:
         gradient += by_tau * tau_by_score
         return Term(value, gradient)
 
-    def _rejection(self, soft: _Soft) -> Term:
-        slopes = soft.weights * soft.rejected * (1.0 - soft.rejected)
+    def _rejection(self, soft: _Soft) -> Array:
+        masses = self._by_group(soft.weights)
+        return self._by_group(soft.weights * soft.rejected) / np.where(masses > 0.0, masses, 1.0)
+
+    def _by_group(self, values: Array) -> Array:
+        """Sums over the groups of each partition, one partition after the other."""
+        sums = [np.bincount(groups.codes, values, len(groups)) for groups in self.partitions]
+        return np.concatenate(sums).astype(np.float64)
+
+    def _drift(self, soft: _Soft, held: Array) -> Term:
+        n_partitions = len(self.partitions)
+        changes = self._rejection(soft) - held
+        value = float(self._by_group(soft.weights) @ changes**2) / n_partitions
+        if not soft.tau > 0.0:
+            return Term(value, np.zeros(len(soft.scores)))
+        ends = np.cumsum([len(groups) for groups in self.partitions])[:-1]
+        by_p = np.zeros(len(soft.scores))
+        for groups, own in zip(self.partitions, np.split(changes, ends), strict=True):
+            by_p += 2.0 / n_partitions * own[groups.codes]
+        slopes = by_p * soft.weights * soft.rejected * (1.0 - soft.rejected)
         by_tau = float(slopes @ soft.scores) / soft.tau**2
-        return Term(float(soft.weights @ soft.rejected), -slopes / soft.tau + by_tau * soft.tau_by_score)
+        return Term(value, -slopes / soft.tau + by_tau * soft.tau_by_score)
 
 
 class _Soft(NamedTuple):
@@ -353,47 +397,53 @@ def _by_score(f, tau, p, missing, rho, mass, u, s, by_q, by_u, width, gradient):
 
 def _table() -> Array:
     """σ((t − u)/h) for each node u and each t of the grid."""
-    nodes = _WIDTH * np.arange(_N_NODES)
+    nodes = _WIDTH * (np.arange(_N_NODES) - 1)
     return np.asarray(expit((GRID[None, :] - nodes[:, None]) / BANDWIDTH))
 
 
 @njit(cache=True)
 def _histograms(u, q, codes, used, n_nodes, width):  # type: ignore[no-untyped-def]
-    """Mass of each group at the nodes, each person divided between the two next to them; and all of it by group."""
+    """Mass of each group at the nodes, and all of it by group.
+
+    Each person is divided between the three nodes about them by a quadratic B-spline: unlike with the two next to them,
+    the derivatives have no jumps, and a minimum can be found to the last digits.
+    """
     histograms, masses = np.zeros((len(used), n_nodes)), np.zeros(len(used))
     for i in range(len(u)):
         g = codes[i]
         if used[g]:
             masses[g] += q[i]
-            place = u[i] / width
-            if place < n_nodes - 1:
-                node = int(place)
-                share = place - node
-                histograms[g, node] += q[i] * (1.0 - share)
-                histograms[g, node + 1] += q[i] * share
+            place = u[i] / width + 1.0
+            if place < n_nodes - 2:
+                node = int(place + 0.5)
+                off = place - node
+                histograms[g, node - 1] += q[i] * 0.5 * (0.5 - off) ** 2
+                histograms[g, node] += q[i] * (0.75 - off**2)
+                histograms[g, node + 1] += q[i] * 0.5 * (0.5 + off) ** 2
     return histograms, masses
 
 
 @njit(cache=True)
 def _spread(u, q, codes, used, curves, offsets, width, by_q, by_u):  # type: ignore[no-untyped-def]
     """Add to the derivatives by q and u, from curves over the nodes, one per group."""
-    last = curves.shape[1] - 1
+    last = curves.shape[1] - 2
     for i in range(len(u)):
         g = codes[i]
         if used[g]:
             by_q[i] += offsets[g]
-            place = u[i] / width
+            place = u[i] / width + 1.0
             if place < last:
-                node = int(place)
-                rise = curves[g, node + 1] - curves[g, node]
-                by_q[i] += curves[g, node] + (place - node) * rise
-                by_u[i] += q[i] * rise / width
+                node = int(place + 0.5)
+                off = place - node
+                low, here, high = curves[g, node - 1], curves[g, node], curves[g, node + 1]
+                by_q[i] += 0.5 * (0.5 - off) ** 2 * low + (0.75 - off**2) * here + 0.5 * (0.5 + off) ** 2 * high
+                by_u[i] += q[i] * ((0.5 + off) * high - (0.5 - off) * low - 2.0 * off * here) / width
 
 
 def _distance(u: Array, q: Array, codes: Ints, used: Mask, by_q: Array, by_u: Array) -> float:
     """The distance of one partition; adds its derivatives by q and u. Groups that are not used are not there.
 
-    The distribution functions are interpolated between nodes, which is exact to some 1e-5.
+    The distribution functions are smoothed between nodes, which is exact to some 1e-5.
     """
     histograms, masses = _histograms(u, q, codes, used, _N_NODES, _WIDTH)
     table, step = _TABLE, GRID[1] - GRID[0]
