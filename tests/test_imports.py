@@ -61,6 +61,7 @@ MAY_IMPORT = {
         "replication",
         *_RECOURSE,
     },
+    "__main__": {"cli"},
     "__init__": {"_equalize", "_audit", "metrics", "_flipsets", "equalizers", *_RECOURSE},
 }
 # What numbers-only code needs of the outside, besides the standard library.

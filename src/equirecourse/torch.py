@@ -59,9 +59,9 @@ else:
         r"""A term of a loss: how far apart the groups' distributions of the cost of recourse are.
 
         The term is :math:`\kappa\,(D + \text{hold}\cdot R)`. D compares what a yes costs the rejected people
-        of each group, every cost divided by the median; it is zero where the distributions are equal. R is the mean
-        squared change of the share of a person's group that is rejected since :meth:`hold_rejection`: without it, a
-        model can also change whom it rejects.
+        of each group, every cost divided by half of the upper quartile; it is zero where the distributions are equal.
+        R is the mean squared change of the share of a person's group that is rejected since :meth:`hold_rejection`:
+        without it, a model can also change whom it rejects.
 
         The cost of a person is the score that they lack, times their price. A score is not a cost: a network can make
         the distributions of its scores equal without moving a decision, by flattening them far from its boundary, and

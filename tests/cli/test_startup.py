@@ -32,6 +32,8 @@ def test_no_library_is_loaded_to_say_what_there_is(arguments):
 def test_the_version():
     done = CliRunner().invoke(app, ["--version"])
     assert (done.exit_code, done.stdout) == (0, f"equirecourse {equirecourse.__version__}\n")
+    done = subprocess.run([sys.executable, "-m", "equirecourse", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"equirecourse {equirecourse.__version__}\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

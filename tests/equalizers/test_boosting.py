@@ -280,6 +280,25 @@ def test_with_actions_the_best_stage_of_the_second_half_is_kept_as_it_was(seed):
     assert model.score(X, y) == pytest.approx(row["accuracy"])
 
 
+def test_what_is_said_of_a_model_is_measured_on_the_model_that_is_returned():
+    # A constant that is added to scores, so that as many people are accepted as before, was added after the costs were
+    # found: between two clouds it can carry the boundary from one end to the other.
+    shifts = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y, group = four_clouds(800, rng, outliers=0.05)
+        model = EqualRecourseBoosting(clone(BOOSTERS["lightgbm"]), actions=ActionSet.free(X, costs="unit"))
+        problem = model._open(X, y, group, None)
+        plain = problem.plain()
+        chosen, _ = problem.fit(plain, 10.0)
+        experienced = problem._experienced(chosen, 0)  # of everybody who is rejected, so the turn does not matter
+        again = problem.costs.comparing(plain.scores).distance(chosen.scores, experienced.prices).value
+        assert chosen.row["distance"] == pytest.approx(again, rel=1e-9)
+        assert chosen.row["acceptance"] == pytest.approx(plain.row["acceptance"], abs=0.01)
+        shifts.append(chosen.shift)
+    assert any(shift != 0.0 for shift in shifts)
+
+
 def test_outliers_do_not_keep_trees_from_an_equal_model():
     gaps = []
     for seed in range(3):

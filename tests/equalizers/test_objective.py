@@ -6,32 +6,41 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from equirecourse._validation import check_groups
-from equirecourse.equalizers._objective import BANDWIDTH, GRID, CostObjective, Prices, smoothed_median, soft_missing
+from equirecourse.equalizers._objective import (
+    BANDWIDTH,
+    GRID,
+    UPPER,
+    CostObjective,
+    Prices,
+    smoothed_quantile,
+    soft_missing,
+    unit_of,
+)
 
 N = 120
 
 
 def rounded_step(x):
-    """The step by which medians are counted."""
+    """The step by which quantiles are counted."""
     return 0.5 * (1 + x / np.sqrt(1 + x**2))
 
 
 def by_hand(scores, partitions, weights, prices=None, *, softness, min_rejected=5):
     """D as the docstring of the module has it: no tables, no interpolation."""
 
-    def median(values, mass):
+    def quantile(values, mass, level):
         def excess(log_s):
-            return float(mass @ (rounded_step((1 - values / np.exp(log_s)) / (2 * BANDWIDTH)) - 0.5))
+            return float(mass @ (rounded_step((1 - values / np.exp(log_s)) / (2 * BANDWIDTH)) - level))
 
         around = np.log(np.median(values))
         return float(np.exp(brentq(excess, around - 20, around + 20, xtol=1e-13)))
 
     shares = weights / weights.sum()
     price, counted = (np.ones(len(scores)),) * 2 if prices is None else prices
-    tau = softness * median(np.abs(scores), shares)
+    tau = softness * quantile(np.abs(scores), shares, 0.5)
     rejected, costs = expit(-scores / tau), price * tau * np.logaddexp(0, -scores / tau)
     mass = shares * counted * rejected
-    relative = costs / median(costs, mass)
+    relative = costs / (quantile(costs, mass, 0.75) / 2)
 
     def distribution(people):
         steps = expit((GRID - relative[people, None]) / BANDWIDTH)
@@ -276,16 +285,32 @@ def test_a_group_with_few_rejected_people_is_not_there():
     assert compared.value > term.value + 0.1
 
 
-def test_the_smoothed_median_has_half_of_the_weight_on_either_side():
+@pytest.mark.parametrize("level", [0.5, UPPER])
+def test_a_smoothed_quantile_has_its_share_of_the_weight_below_it(level):
     rng = np.random.default_rng(0)
     costs, weights = rng.exponential(size=2000), rng.uniform(0.5, 2.0, 2000)
-    median = smoothed_median(costs, weights)
-    steps = rounded_step((1 - costs / median) / (2 * BANDWIDTH))
-    assert weights @ steps == pytest.approx(0.5 * weights.sum(), rel=1e-9)
-    assert median == pytest.approx(np.median(costs), rel=0.1)
-    assert smoothed_median(np.full(5, 3.0), np.ones(5)) == pytest.approx(3.0)
-    assert smoothed_median(np.zeros(5), np.ones(5)) == 0.0
-    assert smoothed_median(np.ones(5), np.zeros(5)) == 0.0
+    found = smoothed_quantile(costs, weights, level)
+    steps = rounded_step((1 - costs / found) / (2 * BANDWIDTH))
+    assert weights @ steps == pytest.approx(level * weights.sum(), rel=1e-9)
+    assert found == pytest.approx(np.quantile(costs, level), rel=0.15)
+    assert smoothed_quantile(np.zeros(5), np.ones(5), level) == 0.0
+    assert smoothed_quantile(np.ones(5), np.zeros(5), level) == 0.0
+
+
+def test_the_unit_of_cost_is_half_of_the_upper_quartile():
+    costs, weights = np.random.default_rng(0).exponential(size=2000), np.ones(2000)
+    assert unit_of(costs, weights) == smoothed_quantile(costs, weights, 0.75) / 2
+    assert unit_of(costs, weights) == pytest.approx(np.median(costs), rel=0.15)
+
+
+def test_a_gap_among_the_farther_half_is_seen_although_the_nearer_half_is_next_to_a_yes():
+    # Trees can bring half of the rejected next to a boundary of its own. Measured in medians everybody else would be
+    # beyond the last cost that is told apart, and all alike.
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 500)
+    costs = np.where(rng.random(1000) < 0.6, 0.01, np.where(groups == 1, 2.0, 1.0)) * rng.uniform(0.8, 1.2, 1000)
+    objective = objective_of([groups], np.ones(1000))
+    assert objective.of_costs(costs, np.ones(1000), np.ones(1000))[0] > 0.05
 
 
 def test_what_people_lack_is_what_the_objective_says_they_lack():
@@ -312,12 +337,13 @@ def test_a_group_that_is_compared_does_not_drop_out_with_its_rejected_people():
 
 @pytest.mark.parametrize("near", [None, 1e-3, 0.3, 1.0, 3.0, 4.0, 30.0, 1e4])
 @pytest.mark.parametrize("far", [1.5, 4.0, 16.0, 64.0])
-def test_the_median_is_found_from_wherever_the_search_begins(near, far):
+def test_a_quantile_is_found_from_wherever_the_search_begins(near, far):
     # Two clouds of costs: steps of Newton's method that are cut off at a factor of four went back and forth for ever.
     rng = np.random.default_rng(0)
     for share in (0.3, 0.5, 0.7):
         costs = np.where(rng.random(500) < share, 1.0, far) * rng.uniform(0.7, 1.3, 500)
         weights = rng.random(500)
-        median = smoothed_median(costs, weights, near)
-        x = (1.0 - costs / median) / (2.0 * BANDWIDTH)
-        assert abs(weights @ (x / np.sqrt(1.0 + x**2))) < 1e-6 * weights.sum()
+        for level in (0.5, UPPER):
+            found = smoothed_quantile(costs, weights, level, near)
+            steps = rounded_step((1.0 - costs / found) / (2.0 * BANDWIDTH))
+            assert weights @ steps == pytest.approx(level * weights.sum(), rel=1e-6)

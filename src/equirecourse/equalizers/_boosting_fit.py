@@ -103,20 +103,19 @@ class BoostingProblem:
         for stage, size in enumerate(sizes):
             experienced = self._experienced(now, stage)
             if experienced is not None and stages:
-                stages[-1] = self._valued(stages[-1][1], experienced.prices, costs, kappa, held)
+                stages[-1] = self._valued(self._held(stages[-1][1], plain), stage, experienced, costs, kappa, held)
             prices, passed = self._seen(now, experienced, stage)
             objective = BoostingObjective(self, costs, kappa, prices, held, passed)
             now = self._looked_at("distribution", self._grow(int(size), objective, now), prices)
             stages.append((np.nan, now))
         assert now is not None
-        last = self._experienced(now, len(sizes))
-        if last is not None:
-            stages[-1] = self._valued(now, last.prices, costs, kappa, held)
+        if self.experience is not None:
+            stages[-1] = self._valued(self._held(now, plain), len(sizes), None, costs, kappa, held)
             # Stages go back and forth about an equal model. Those of the first half are on their way to it.
             now = min(stages[len(stages) // 2 :], key=lambda pair: pair[0])[1]
-        fits = [plain, *(fit for _, fit in stages)]
-        chosen = self._held(now, plain)
-        return chosen, [chosen.row if fit is now else fit.row for fit in fits]
+        else:
+            stages[-1] = (np.nan, now := self._held(now, plain))
+        return now, [plain.row, *(fit.row for _, fit in stages)]
 
     def _experienced(self, now: BoostingFit | None, stage: int) -> Experienced | None:
         """What a yes costs people now, if that is to be known."""
@@ -124,7 +123,7 @@ class BoostingProblem:
             return None
         assert self.costs is not None
         codes = self.costs.partitions[0].codes
-        model = self._whole(self._ordinary(now.booster))
+        model = self._whole(self._ordinary(now.booster, now.shift))
         turn = self._turn(stage)
         return turn.ask(model, self.sign * now.scores, self.people, codes, SOFTNESS)
 
@@ -134,9 +133,22 @@ class BoostingProblem:
         return replace(self.experience, seed=self.experience.seed + stage)
 
     def _valued(
-        self, fit: BoostingFit, prices: Prices, costs: CostObjective, kappa: float, held: Array
+        self,
+        fit: BoostingFit,
+        stage: int,
+        experienced: Experienced | None,
+        costs: CostObjective,
+        kappa: float,
+        held: Array,
     ) -> tuple[float, BoostingFit]:
-        """The objective at what a fit costs people, and the fit with that in its row."""
+        """The objective at what a fit costs people, and the fit with that in its row.
+
+        ``experienced`` is what it costs them before its scores are shifted; after that it is another model.
+        """
+        if experienced is None or fit.shift:
+            experienced = self._experienced(fit, stage)
+            assert experienced is not None
+        prices = experienced.prices
         scores = self.sign * fit.scores
         distance, drift = (term.value for term in costs.terms(scores, prices, held))
         row = {**fit.row, "distance": distance}
@@ -171,22 +183,21 @@ class BoostingProblem:
         return [int(size) for size in np.diff(ends)]
 
     def _held(self, now: BoostingFit, plain: BoostingFit) -> BoostingFit:
-        """The last stage with a constant added to its scores, so that as many people are accepted as by the plain one.
+        """A stage with a constant added to its scores, so that as many people are accepted as by the plain one.
 
-        The soft rate that the objective holds is not quite that of decisions.
+        The soft rate that the objective holds is not quite that of decisions. A constant that is next to nothing for
+        scores may carry the boundary far across a region where nobody lives: it is as small as it can be.
         """
         before, after = self.sign * plain.scores, self.sign * now.scores
-        if now.row["acceptance"] == plain.row["acceptance"]:
+        if abs(now.row["acceptance"] - plain.row["acceptance"]) <= _NEAR:
             return now
         values, which = np.unique(after, return_inverse=True)
         if len(values) < 2:
             return now
         below = np.cumsum(np.bincount(which, weights=self.people))[:-1] / self.people.sum()
         away = np.abs(below - np.average(before <= 0.0, weights=self.people))
-        # In the widest gap between the scores of two people there, so that nobody is left on the boundary itself.
-        near = np.flatnonzero(away <= away.min() + _NEAR)
-        widest = near[int(np.argmax(values[near + 1] - values[near]))]
-        border = 0.5 * float(values[widest] + values[widest + 1])
+        borders = 0.5 * (values[:-1] + values[1:])[away <= away.min() + _NEAR]
+        border = float(borders[np.argmin(np.abs(borders))])
         return self._looked_at(now.row["kind"], now.booster, now.prices, -self.sign * border)
 
     def _grow(self, n_trees: int, objective: BoostingObjective, before: BoostingFit | None) -> Any:

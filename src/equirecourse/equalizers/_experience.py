@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from equirecourse.actions import ActionSet
-from equirecourse.equalizers._objective import GRID, Prices, soft_missing
+from equirecourse.equalizers._objective import GRID, Prices, soft_missing, unit_of
 from equirecourse.exceptions import NoRecourseWarning
 from equirecourse.metrics._resampling import in_turn
 from equirecourse.recourse import find_recourse
@@ -143,7 +143,7 @@ class Experience:
         known = np.isfinite(costs) & (found.status == "found")
         there = _safe_indexing(found.counterfactuals, np.flatnonzero(known))
         if known.any():
-            most = GRID[-1] * float(np.median(costs[known]))
+            most = GRID[-1] * unit_of(costs[known], weights[asked[known]])
             costs = np.where(known, np.minimum(costs, most), most)
             prices = costs / soft_missing(scores, weights, softness)[asked]
             values[:] = np.median(prices)

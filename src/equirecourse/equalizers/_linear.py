@@ -72,10 +72,10 @@ class EqualRecourseLinear(EqualRecourseEstimator):
     r"""Linear classifier with equal recourse across groups, around any linear learner.
 
     Minimises the learner's own loss, with its ridge, plus κ times the distance between the groups' *distributions* of
-    cost, over scores :math:`f(x) = w\cdot x + b`. Costs are compared relative to their median, and each person counts
-    for one step of a distribution function: nothing is gained by making everybody's cost smaller, and no handful of
-    people can carry the equality. A drift of the acceptance rate is paid for at the same price. The user guide has the
-    formulas ("Equalizers").
+    cost, over scores :math:`f(x) = w\cdot x + b`. Costs are compared relative to half of their upper quartile, and each
+    person counts for one step of a distribution function: nothing is gained by making everybody's cost smaller, and no
+    handful of people can carry the equality. A drift of the groups' acceptance is paid for, too. The user guide has
+    the formulas ("Equalise a model").
 
     Without ``actions`` a cost is the distance to the boundary. With them it is what people experience: the exact cost
     of :func:`~equirecourse.find_recourse` under the action set, renewed a few times during the fit.

@@ -7,21 +7,23 @@ From scores :math:`f_i` (above zero is a yes), prices :math:`\rho_i` (cost per u
 :math:`\tau \propto` the (smoothed) median of :math:`|f_i|`          how soft a decision is
 :math:`p_i = \sigma(-f_i/\tau),\quad q_i = m_i p_i`                 how far a person is rejected
 :math:`c_i = \rho_i\,\tau\,\mathrm{softplus}(-f_i/\tau)`            what a yes costs them
-:math:`\sum_i q_i\,[K((1 - c_i/s)/2h) - \frac12] = 0`               s, the (smoothed) median cost
+:math:`\sum_i q_i\,[K((1 - c_i/2s)/2h) - \frac34] = 0`              s, half of the (smoothed) upper quartile
 :math:`F_g(t) = \sum_{i\in g} q_i\,\sigma((t - c_i/s)/h)\,/\,Q_g`   the distribution of group g; F, of everybody
 :math:`D = \sum_g \int_0^4 (F_g - F)^2\,dt`                         their distance
 ==================================================================  ===============================================
 
 K is a step that is rounded off, :math:`\frac12 (1 + x/\sqrt{1 + x^2})`: as steep as σ there, of no exponentials, and
-nowhere so flat that a median would be lost in a gap between people.
+nowhere so flat that a quantile would be lost in a gap between people.
 
 :math:`R = \sum_g m_g\,(r_g - r_g^0)^2` is the drift of the groups' acceptance: :math:`r_g` is the rejected share of a
 group of weight :math:`m_g`, and :math:`r_g^0` what it was. Without it, the distributions of those who are rejected can
 also be made equal by rejecting more people of one group and fewer of another.
 
 D is zero where the distributions are equal. Nothing is gained by making all scores, or all costs, smaller: every cost
-is divided by the median. And nobody counts for more than their own step in a distribution function, however far away
-they are: a few outliers cannot carry the equality, as they carry that of two means.
+is divided by s. And nobody counts for more than their own step in a distribution function, however far away
+they are: a few outliers cannot carry the equality, as they carry that of two means. The unit s of cost is the median
+if costs are exponential. The median itself is a way out: trees can bring half of the rejected next to a boundary, and
+in units of a median near zero all of the others would be beyond the last t, and alike.
 """
 
 from __future__ import annotations
@@ -46,12 +48,14 @@ STAGES = (0.25, 0.05)  # τ, relative to the median size of a score: soft, to fi
 # Weight of the drift, relative to that of the distance. Held for everybody together, by 1, the acceptance of groups
 # moved by up to seven points on Adult and credit; so it moves by one there, at the same distance or a smaller one.
 HOLD = 10.0
-BANDWIDTH = 0.15  # h: costs that differ by less than this share of the median are hardly told apart
-GRID = np.arange(1, 25) / 6.0  # t, up to four times the median cost
+BANDWIDTH = 0.15  # h: costs that differ by less than this share of a unit are hardly told apart
+GRID = np.arange(1, 25) / 6.0  # t, up to four units of cost
 _WIDTH = BANDWIDTH / 40.0  # between the nodes at which people are counted
 _N_NODES = int(np.ceil((GRID[-1] + 20.0 * BANDWIDTH) / _WIDTH)) + 3  # up to where the last of the grid sees nobody
-_ROUNDED = 2.0 * BANDWIDTH  # of the step K by which the median is counted
-_NEWTON_STEPS = 60  # for the median, of which some three are taken
+UPPER = 0.75  # of the rejected have costs below the quantile that is
+_UNITS = 2.0  # units of cost: of an exponential distribution, one is the median
+_ROUNDED = 2.0 * BANDWIDTH  # of the step K by which quantiles are counted
+_NEWTON_STEPS = 60  # for a quantile, of which some three are taken
 _SETTLED = 1e-8  # relative length of the last of them, whose error is the square of that
 _TINY = 1e-9  # of the mean size of a score: a median below it is none
 
@@ -122,7 +126,7 @@ class CostObjective:
     min_rejected: float = 5.0
     softness: float = STAGES[-1]
     compared: tuple[Mask, ...] | None = None
-    _known: dict[str, float] = field(default_factory=dict, repr=False, compare=False)  # where medians were last
+    _known: dict[str, float] = field(default_factory=dict, repr=False, compare=False)  # where quantiles were last
 
     def comparing(self, scores: Array) -> CostObjective:
         """The same for the groups that have enough rejected people at these scores, for good.
@@ -164,7 +168,7 @@ class CostObjective:
         by_q, by_u = np.zeros(len(costs)), np.zeros(len(costs))
         mass = self.weights / self.weights.sum() * counted
         q = mass * rejected
-        s = smoothed_median(costs, q)
+        s = unit_of(costs, q)
         if not s > 0.0:
             return 0.0, by_u, by_q
         u, value = costs / s, 0.0
@@ -172,12 +176,13 @@ class CostObjective:
             used = self._large(groups, rejected * (mass > 0.0)) if self.compared is None else self.compared[k]
             if used.sum() >= 2:
                 value += _distance(u, q, groups.codes, used, by_q, by_u)
-        # The median moves along: d(c/s) = dc/s − u ds/s.
-        x = (1.0 - u) / _ROUNDED
+        # The unit moves along: d(c/s) = dc/s − u ds/s.
+        x = (1.0 - u / _UNITS) / _ROUNDED
         root = 1.0 / np.sqrt(1.0 + x * x)
         slopes = q * root**3
         moved = float(by_u @ u) / float(slopes @ u)
-        return value, (by_u - moved * slopes) / s, mass * (by_q + _ROUNDED * moved * x * root)
+        by_mass = by_q + _UNITS * _ROUNDED * moved * (x * root + 1.0 - 2.0 * UPPER)
+        return value, (by_u - moved * slopes) / s, mass * by_mass
 
     def rejection(self, scores: Array) -> Array:
         """The soft share of rejected people of each group, one partition after the other; what ``drift`` can hold."""
@@ -237,7 +242,7 @@ class CostObjective:
         f, m, tau, tau_by_score, p, missing = soft
         rho, mass = prices.values, m * prices.counted
         q, c = mass * p, rho * tau * missing
-        s = smoothed_median(c, q, self._known.get("cost"))
+        s = unit_of(c, q, self._known.get("cost"))
         if not s > 0.0:
             return None
         self._known["cost"] = s
@@ -248,7 +253,7 @@ class CostObjective:
             if used.sum() >= 2:
                 value += _distance(u, q, groups.codes, used, by_q, by_u)
         gradient = np.empty(len(f))
-        by_tau = _by_score(f, tau, p, missing, rho, mass, u, s, by_q, by_u, _ROUNDED, gradient)
+        by_tau = _by_score(f, tau, p, missing, rho, mass, u, s, by_q, by_u, gradient)
         gradient += by_tau * tau_by_score
         return Term(value, gradient)
 
@@ -287,13 +292,20 @@ class _Soft(NamedTuple):
     missing: Array  # in units of τ
 
 
-def smoothed_median(costs: Array, weights: Array, near: float | None = None) -> float:
-    """The cost with half of the weight on either side, counted with the bandwidth of the distributions.
+def unit_of(costs: Array, weights: Array, near: float | None = None) -> float:
+    """The unit of cost: half of the (smoothed) upper quartile."""
+    return smoothed_quantile(costs, weights, UPPER, None if near is None else _UNITS * near) / _UNITS
+
+
+def smoothed_quantile(costs: Array, weights: Array, level: float, near: float | None = None) -> float:
+    """The cost with so much of the weight below it, counted with the bandwidth of the distributions.
 
     Parameters
     ----------
     costs, weights : ndarray of shape (n_people,)
         Costs that are not negative, and weights.
+    level : float
+        Share of the weight.
     near : float, optional
         Where to begin to look for it; by default at the mean.
 
@@ -305,13 +317,13 @@ def smoothed_median(costs: Array, weights: Array, near: float | None = None) -> 
     mass = float(weights.sum())
     if not mass > 0.0 or not costs.max(initial=0.0) > 0.0:
         return 0.0
-    return float(_median(costs, weights, near or float(weights @ costs) / mass, _ROUNDED))
+    return float(_quantile(costs, weights, near or float(weights @ costs) / mass, level, _ROUNDED))
 
 
 def _typical_size(scores: Array, shares: Array, near: float | None = None) -> tuple[float, Array]:
     """The smoothed median of the sizes of scores, and its derivative by each score."""
     sizes = np.abs(scores)
-    mean, median = float(shares @ sizes), smoothed_median(sizes, shares, near)
+    mean, median = float(shares @ sizes), smoothed_quantile(sizes, shares, 0.5, near)
     if not median > _TINY * mean:  # most scores are zero
         return mean, shares * np.sign(scores)
     return median, _median_by_score(scores, shares, median, _ROUNDED)
@@ -330,7 +342,7 @@ def softened(f, tau):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _median(c, q, s, width):  # type: ignore[no-untyped-def]
+def _quantile(c, q, s, level, width):  # type: ignore[no-untyped-def]
     """Newton's method from s on, kept within what is known to be too small and too large."""
     low, high = 0.0, np.inf
     for _ in range(_NEWTON_STEPS):
@@ -339,7 +351,7 @@ def _median(c, q, s, width):  # type: ignore[no-untyped-def]
         for i in range(len(c)):
             x = near - scale * c[i]
             root = 1.0 / np.sqrt(1.0 + x * x)
-            excess += q[i] * x * root
+            excess += q[i] * (x * root + 1.0 - 2.0 * level)
             slope += q[i] * root * root * root * c[i]
         slope *= scale / s
         if excess > 0.0:
@@ -371,24 +383,24 @@ def _median_by_score(scores, shares, median, width):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def _by_score(f, tau, p, missing, rho, mass, u, s, by_q, by_u, width, gradient):  # type: ignore[no-untyped-def]
+def _by_score(f, tau, p, missing, rho, mass, u, s, by_q, by_u, gradient):  # type: ignore[no-untyped-def]
     """Fill in the derivative by each score from those by q and u, and return that by τ.
 
-    The median moves along: d(c/s) = dc/s − u ds/s.
+    The unit moves along: d(c/s) = dc/s − u ds/s.
     """
-    near, per_tau, per_s = 1.0 / width, 1.0 / tau, 1.0 / s
+    near, per_tau, per_s = 1.0 / _ROUNDED, 1.0 / tau, 1.0 / s
     moving, pulling = 0.0, 0.0
     for i in range(len(f)):
-        x = near * (1.0 - u[i])
+        x = near * (1.0 - u[i] / _UNITS)
         root = 1.0 / np.sqrt(1.0 + x * x)
         moving += by_u[i] * u[i]
         pulling += mass[i] * p[i] * root * root * root * u[i]
-    moved, by_tau = 2.0 * width * moving / pulling, 0.0
+    moved, by_tau = moving / pulling, 0.0
     for i in range(len(f)):
-        x = near * (1.0 - u[i])
+        x = near * (1.0 - u[i] / _UNITS)
         root = 1.0 / np.sqrt(1.0 + x * x)
-        by_c = per_s * rho[i] * (by_u[i] - 0.5 * near * moved * mass[i] * p[i] * root * root * root)
-        by_p = mass[i] * (by_q[i] + 0.5 * moved * x * root)
+        by_c = per_s * rho[i] * (by_u[i] - moved * mass[i] * p[i] * root * root * root)
+        by_p = mass[i] * (by_q[i] + _UNITS * _ROUNDED * moved * (x * root + 1.0 - 2.0 * UPPER))
         z, slope = per_tau * f[i], per_tau * p[i] * (1.0 - p[i])
         by_tau += by_p * slope * z + by_c * (missing[i] + z * p[i])
         gradient[i] = -by_p * slope - by_c * p[i]
