@@ -19,6 +19,7 @@ __all__ = ["FeatureFit", "LinearObjective", "Solution"]
 Array = NDArray[np.float64]
 
 _MANY_FEATURES = 500  # beyond which features are scaled one by one
+_ON_THE_WAY = 1e-5  # tolerance while decisions are soft: that only has to show the way to the minimum
 _STEPS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of κ, on the way to a larger one
 
 
@@ -173,7 +174,8 @@ class LinearObjective:
         if kappa > 0.0:
             for step in (*rising, kappa):
                 if step not in known:
-                    known[step], steps, settled = self._minimised(theta, step, soft, prices, max_iter, tol)
+                    rough = max(tol, _ON_THE_WAY)
+                    known[step], steps, settled = self._minimised(theta, step, soft, prices, max_iter, rough)
                     n_iter, converged = n_iter + steps, converged and settled
                 theta = known[step]
             for softness in sharper:

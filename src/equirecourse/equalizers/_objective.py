@@ -29,6 +29,7 @@ in units of a median near zero all of the others would be beyond the last t, and
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -257,9 +258,13 @@ class CostObjective:
         gradient += by_tau * tau_by_score
         return Term(value, gradient)
 
+    @cached_property
+    def _masses(self) -> Array:
+        """Shares of everybody that the groups are."""
+        return self._by_group(self.weights / self.weights.sum())
+
     def _rejection(self, soft: _Soft) -> Array:
-        masses = self._by_group(soft.weights)
-        return self._by_group(soft.weights * soft.rejected) / np.where(masses > 0.0, masses, 1.0)
+        return self._by_group(soft.weights * soft.rejected) / np.where(self._masses > 0.0, self._masses, 1.0)
 
     def _by_group(self, values: Array) -> Array:
         """Sums over the groups of each partition, one partition after the other."""
@@ -269,7 +274,7 @@ class CostObjective:
     def _drift(self, soft: _Soft, held: Array) -> Term:
         n_partitions = len(self.partitions)
         changes = self._rejection(soft) - held
-        value = float(self._by_group(soft.weights) @ changes**2) / n_partitions
+        value = float(self._masses @ changes**2) / n_partitions
         if not soft.tau > 0.0:
             return Term(value, np.zeros(len(soft.scores)))
         ends = np.cumsum([len(groups) for groups in self.partitions])[:-1]
@@ -329,16 +334,11 @@ def _typical_size(scores: Array, shares: Array, near: float | None = None) -> tu
     return median, _median_by_score(scores, shares, median, _ROUNDED)
 
 
-@njit(cache=True)
-def softened(f, tau):  # type: ignore[no-untyped-def]
+def softened(f: Array, tau: float) -> tuple[Array, Array]:
     """How far each person is rejected, and the score they lack in units of τ: σ(−f/τ) and softplus(−f/τ)."""
-    p, soft = np.empty(len(f)), np.empty(len(f))
-    for i in range(len(f)):
-        z = f[i] / tau
-        small = np.exp(-abs(z))
-        p[i] = small / (1.0 + small) if z > 0 else 1.0 / (1.0 + small)
-        soft[i] = np.log1p(small) + max(-z, 0.0)
-    return p, soft
+    z = f / tau
+    small = np.exp(-np.abs(z))
+    return np.where(z > 0.0, small, 1.0) / (1.0 + small), np.log1p(small) + np.maximum(-z, 0.0)
 
 
 @njit(cache=True)
