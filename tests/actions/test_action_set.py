@@ -455,6 +455,15 @@ def test_no_violations_is_an_empty_frame_of_the_same_shape():
     assert told["person"].dtype == np.int64
 
 
+def test_a_carried_number_that_is_moved_back_is_where_it_was():
+    # And not in the last digit next to it, on the other side of a limit or of a threshold.
+    actions = ActionSet([Feature("a", low=0.0), Feature("b")], links=[Link("b", "a", 1 / 3)])
+    start, own = np.array([[0.0, 4.0]]), np.array([[0.5, np.nextafter(2.5, 0.0)]])
+    assert own[0, 0] + (own[0, 1] - 4.0) / 3 < 0.0
+    assert actions.carry(start, own)[0, 0] == 0.0
+    assert actions.carry(start, np.array([[0.5, 2.5 - 1e-9]]))[0, 0] < 0.0
+
+
 def test_links_carry_what_cannot_be_changed_directly():
     job = Feature("months_in_job", change="increase", step=1)
     age = Feature("age", change="no", high=65)

@@ -53,6 +53,10 @@ def ends_of(actions, start, own):
     for link in actions.links:
         source, target = actions.index(link.source), actions.index(link.target)
         end[:, target] += link.rate * np.nan_to_num(own[:, source] - start[:, source])
+    for j in {actions.index(link.target) for link in actions.links}:
+        # A carried number that was moved back to where it was is there, whatever the last digit of the sum says.
+        ulps = 4 * np.spacing(np.maximum(np.abs(start[:, j]), np.abs(own[:, j])))
+        end[:, j] = np.where(np.abs(end[:, j] - start[:, j]) <= ulps, start[:, j], end[:, j])
     return end
 
 
@@ -122,9 +126,6 @@ def is_allowed(world, person, start, own, slack=0.0):
         # Nobody could tell so small a move from the rounding of what carries the number along.
         size = np.maximum(1.0, np.maximum(np.abs(start[:, j]), np.abs(end[:, j])))
         fine &= ~moved(start[:, j], own[:, j]) | ~(np.abs(own[:, j] - start[:, j]) <= 1e-9 * size)
-        # A carried number that was moved back to where it was is there, whatever the last digit of the sum says.
-        ulps = 4 * np.spacing(np.maximum(np.abs(start[:, j]), np.abs(own[:, j])))
-        end[:, j] = np.where(np.abs(end[:, j] - start[:, j]) <= ulps, start[:, j], end[:, j])
     for j, feature in enumerate(actions):
         fine &= may_move_to(feature, start[:, j], own[:, j], slack)
         if feature.is_number:

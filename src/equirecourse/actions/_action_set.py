@@ -25,6 +25,8 @@ __all__ = ["ActionSet", "check_actions"]
 
 Array = NDArray[np.float64]
 
+_ULPS = 4  # that a sum of two numbers and its difference leave
+
 
 @dataclass(frozen=True, repr=False)
 class ActionSet:
@@ -523,6 +525,8 @@ class ActionSet:
     def carry(self, start: Array, own: Array) -> Array:
         """Where people end up: their own changes, and what links carry along.
 
+        A carried number that is moved back to where it was is there, and not in the last digit next to it.
+
         Parameters
         ----------
         start, own : ndarray of shape (n_people, n_features)
@@ -548,6 +552,10 @@ class ActionSet:
             source, target = self.index(link.source), self.index(link.target)
             move = own[:, source] - start[:, source]
             end[:, target] += np.where(np.isnan(move), 0.0, link.rate * move)
+        for target in {self.index(link.target) for link in self.links}:
+            ulp = np.spacing(np.maximum(np.abs(start[:, target]), np.abs(own[:, target])))
+            back = np.abs(end[:, target] - start[:, target]) <= _ULPS * ulp
+            end[back, target] = start[back, target]
         return end
 
     @property

@@ -22,7 +22,6 @@ Mask = NDArray[np.bool_]
 
 # Relative rounding error that arithmetic on bounds, steps and links may leave.
 _SLACK = 1e-9
-_ULPS = 4  # that a sum of two numbers and its difference leave
 
 _UNLISTED = "cannot change from a label that is not listed"
 
@@ -100,15 +99,6 @@ def without_rounding(actions: ActionSet, start: Array, own: Array) -> Array:
     return own
 
 
-def _without_carrying_errors(actions: ActionSet, start: Array, own: Array, end: Array) -> Array:
-    """Where people end up; a carried number that they moved back to where it was is there, and not an ulp away."""
-    for target in {actions.index(link.target) for link in actions.links}:
-        ulp = np.spacing(np.maximum(np.abs(start[:, target]), np.abs(own[:, target])))
-        back = np.abs(end[:, target] - start[:, target]) <= _ULPS * ulp
-        end[:, target] = np.where(back, start[:, target], end[:, target])
-    return end
-
-
 def starts_outside(actions: ActionSet, table: pd.DataFrame) -> pd.DataFrame:
     """People whose number is outside its limits before anything has changed."""
     start = actions.encode(table)
@@ -134,7 +124,7 @@ def starts_outside(actions: ActionSet, table: pd.DataFrame) -> pd.DataFrame:
 def _checks(actions: ActionSet, start: Array, own: Array) -> Iterator[Broken]:
     """Each thing that is not allowed, with the people who do it."""
     own = without_rounding(actions, start, own)
-    end = _without_carrying_errors(actions, start, own, actions.carry(start, own))
+    end = actions.carry(start, own)
     moved, ended = _moved(start, own), _moved(start, end)
     for j in np.flatnonzero((moved | ended).any(axis=0)).tolist():  # most features of most people stay
         feature = actions.features[j]
