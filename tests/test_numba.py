@@ -30,9 +30,9 @@ def test_compiled_functions_run_where_nothing_can_be_cached(nowhere, tmp_path, f
     code = (
         f"{first}from equirecourse import find_recourse, EqualRecourseSVC\n"
         "import equirecourse, numpy as np\n"
-        "from equirecourse.equalizers._objective import softened\n"
-        "rejected, _ = softened(np.zeros(2), 1.0)\n"
-        "print(equirecourse.__file__, softened.stats.cache_path, *rejected)"
+        "from equirecourse.equalizers._objective import _median_by_score\n"
+        "slopes = _median_by_score(np.ones(2), np.ones(2), 1.0, 0.3)\n"
+        "print(equirecourse.__file__, _median_by_score.stats.cache_path, *slopes)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=nowhere, cwd=tmp_path, capture_output=True, text=True, check=False

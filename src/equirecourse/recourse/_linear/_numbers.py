@@ -256,38 +256,8 @@ def _give_back(spare, kind, slope, first, step, distance):
         distance[j] -= back
 
 
-def close(rest, budget, max_nodes, power, kind, slope, price, first, last, step, distance):
-    """Cheapest distances that gain at least ``rest``.
-
-    Returns
-    -------
-    (cost, bound, sure)
-        The cost, infinite if there is none or only dearer ones than ``budget``; a lower bound; whether the search was
-        complete. ``distance`` is filled in.
-    """
-    m = len(kind)
-    distance[:] = 0.0
-    if rest <= 0.0:
-        return 0.0, 0.0, True
-    n_continuous, n_lattices = 0, 0
-    ratio = np.full(m, np.inf)
-    reach = 0.0
-    for j in range(m):
-        if kind[j] != FIXED:
-            reach += slope[j] * last[j]
-        if kind[j] == CONTINUOUS:
-            n_continuous += 1
-            ratio[j] = price[j] / slope[j]
-        elif kind[j] == LATTICE:
-            n_lattices += 1
-    filling = order_of(ratio)[:n_continuous]
-    if reach < rest * (1.0 - 1e-13):
-        return np.inf, np.inf, True
-    if n_lattices == 0:
-        cost = _fill(rest, power, filling, slope, price, last, distance)
-        return cost, cost, True
-
-    least = np.zeros(m)
+def _multiplier(rest, power, kind, slope, price, first, last, step, distance, least):
+    """The least multiplier at which numbers gain ``rest``: (multiplier, their gain, Σ of the minima)."""
     low, high = 0.0, 1.0
     for _ in range(1200):
         gain, value = _at_multiplier(high, power, kind, slope, price, first, last, step, distance, least)
@@ -303,46 +273,33 @@ def close(rest, budget, max_nodes, power, kind, slope, price, first, last, step,
             high = middle
         else:
             low = middle
-    mu = high
-    gain, value = _at_multiplier(mu, power, kind, slope, price, first, last, step, distance, least)
-    bound = max(mu * rest + value, 0.0)
-    if bound >= budget:
-        return np.inf, bound, True
-    # At this multiplier the gain is enough; without what is too much it is a good first answer.
-    _give_back(gain - rest, kind, slope, first, step, distance)
-    best = 0.0
-    for j in range(m):
-        best += cost_of(distance[j], price[j], power)
+    gain, value = _at_multiplier(high, power, kind, slope, price, first, last, step, distance, least)
+    return high, gain, value
 
-    gap = (best - bound) + 1e-12 * best
-    counts = np.zeros(m, dtype=np.int64)
-    closer = -1
-    for j in range(m):
-        if kind[j] == LATTICE:
-            counts[j] = _moves_within(gap, mu, power, slope[j], price[j], first[j], last[j], step[j], least[j])[1]
-            if n_continuous == 0 and (closer < 0 or counts[j] > counts[closer]):
-                closer = j
-    levels = np.empty(m, dtype=np.int64)
+
+def _fewest_moves_first(kind, counts, closer):
+    """The lattices to be tried out, those with few moves first: their choices cut off the most."""
+    levels, fewest = np.empty(len(kind), dtype=np.int64), np.empty(len(kind))
     depth = 0
-    for j in range(m):
+    for j in range(len(kind)):
         if kind[j] == LATTICE and j != closer:
-            if counts[j] > _MAX_MOVES:
-                return best, bound, best <= bound * (1.0 + _TIE)
-            levels[depth] = j
+            levels[depth], fewest[depth] = j, counts[j]
             depth += 1
-    # Numbers with few moves first: their choices cut off the most.
-    fewest = np.empty(depth)
+    by_count = order_of(fewest[:depth])
+    found = np.empty(depth, dtype=np.int64)
     for level in range(depth):
-        fewest[level] = counts[levels[level]]
-    by_count = order_of(fewest)
-    unsorted = levels.copy()
-    size = depth
-    for level in range(depth):
-        levels[level] = unsorted[by_count[level]]
+        found[level] = levels[by_count[level]]
+    return found
+
+
+def _moves_by_regret(gap, mu, power, levels, counts, slope, price, first, last, step, least):
+    """Moves of each level within the gap, those of least regret first: (begin, regret, cost, profit, moved)."""
+    size = len(levels)
+    for level in range(len(levels)):
         size += counts[levels[level]]
-    begin = np.zeros(depth + 1, dtype=np.int64)
+    begin = np.zeros(len(levels) + 1, dtype=np.int64)
     regret, cost, profit, moved = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    for level in range(depth):
+    for level in range(len(levels)):
         j = levels[level]
         at = begin[level]
         to = at
@@ -359,16 +316,96 @@ def close(rest, budget, max_nodes, power, kind, slope, price, first, last, step,
         for values in (regret, cost, profit, moved):
             put(values, at, picked(values[at:to], order, to - at))
         begin[level + 1] = to
-    # The most that the numbers from a level on can gain.
+    return begin, regret, cost, profit, moved
+
+
+def _most_from(begin, profit, rest_of_numbers):
+    """The most that the numbers from each level on can gain."""
+    depth = len(begin) - 1
     tail = np.zeros(depth + 1)
-    for j in range(m):
-        if kind[j] == CONTINUOUS or j == closer:
-            tail[depth] += slope[j] * last[j]
+    tail[depth] = rest_of_numbers
     for level in range(depth - 1, -1, -1):
         most = 0.0
         for o in range(begin[level], begin[level + 1]):
             most = max(most, profit[o])
         tail[level] = tail[level + 1] + most
+    return tail
+
+
+def _last_part(missing, power, closer, filling, slope, price, first, last, step, distance):
+    """Cost of gaining what is missing from continuous numbers, or from the lattice ``closer`` if there are none."""
+    if closer < 0:
+        return _fill(missing, power, filling, slope, price, last, distance)
+    cost, distance[closer] = _one_lattice(
+        missing, power, slope[closer], price[closer], first[closer], last[closer], step[closer]
+    )
+    return cost
+
+
+def _total_cost(distance, price, power):
+    total = 0.0
+    for j in range(len(distance)):
+        total += cost_of(distance[j], price[j], power)
+    return total
+
+
+def close(rest, budget, max_nodes, power, kind, slope, price, first, last, step, distance):
+    """Cheapest distances that gain at least ``rest``.
+
+    Returns
+    -------
+    (cost, bound, sure)
+        The cost, infinite if there is none or only dearer ones than ``budget``; a lower bound; whether the search was
+        complete. ``distance`` is filled in.
+    """
+    m = len(kind)
+    distance[:] = 0.0
+    if rest <= 0.0:
+        return 0.0, 0.0, True
+    n_continuous, n_lattices = 0, 0
+    ratio = np.full(m, np.inf)
+    reach, reach_of_continuous = 0.0, 0.0
+    for j in range(m):
+        if kind[j] != FIXED:
+            reach += slope[j] * last[j]
+        if kind[j] == CONTINUOUS:
+            n_continuous += 1
+            ratio[j] = price[j] / slope[j]
+            reach_of_continuous += slope[j] * last[j]
+        elif kind[j] == LATTICE:
+            n_lattices += 1
+    filling = order_of(ratio)[:n_continuous]
+    if reach < rest * (1.0 - 1e-13):
+        return np.inf, np.inf, True
+    if n_lattices == 0:
+        cost = _fill(rest, power, filling, slope, price, last, distance)
+        return cost, cost, True
+
+    least = np.zeros(m)
+    mu, gain, value = _multiplier(rest, power, kind, slope, price, first, last, step, distance, least)
+    bound = max(mu * rest + value, 0.0)
+    if bound >= budget:
+        return np.inf, bound, True
+    # At this multiplier the gain is enough; without what is too much it is a good first answer.
+    _give_back(gain - rest, kind, slope, first, step, distance)
+    best = _total_cost(distance, price, power)
+
+    gap = (best - bound) + 1e-12 * best
+    counts = np.zeros(m, dtype=np.int64)
+    closer = -1  # without continuous numbers, the lattice with the most moves gains what is missing in the end
+    for j in range(m):
+        if kind[j] == LATTICE:
+            counts[j] = _moves_within(gap, mu, power, slope[j], price[j], first[j], last[j], step[j], least[j])[1]
+            if n_continuous == 0 and (closer < 0 or counts[j] > counts[closer]):
+                closer = j
+    levels = _fewest_moves_first(kind, counts, closer)
+    depth = len(levels)
+    if depth > 0 and counts[levels[depth - 1]] > _MAX_MOVES:
+        return best, bound, best <= bound * (1.0 + _TIE)
+    begin, regret, cost, profit, moved = _moves_by_regret(
+        gap, mu, power, levels, counts, slope, price, first, last, step, least
+    )
+    tail = _most_from(begin, profit, slope[closer] * last[closer] if closer >= 0 else reach_of_continuous)
 
     here = np.zeros(m)
     place = begin[:-1].copy()
@@ -380,12 +417,7 @@ def close(rest, budget, max_nodes, power, kind, slope, price, first, last, step,
             return best, bound, False
         if level == depth:
             missing = rest - gained[depth]
-            if n_continuous > 0:
-                extra = _fill(missing, power, filling, slope, price, last, here)
-            else:
-                extra, here[closer] = _one_lattice(
-                    missing, power, slope[closer], price[closer], first[closer], last[closer], step[closer]
-                )
+            extra = _last_part(missing, power, closer, filling, slope, price, first, last, step, here)
             if spent[depth] + extra < best:
                 best = spent[depth] + extra
                 for back in range(depth):

@@ -207,7 +207,7 @@ def _grow(
     the cheapest ones cost too much.
     """
     p, n_words, deepest = len(places.home), masks.shape[1], trees.longest_path
-    begin, cost, home, row = places.begin, places.cost, places.home, places.row
+    begin, cost, row = places.begin, places.cost, places.row
     low, high, last = np.zeros(p, np.int32), np.empty(p, np.int32), np.empty(p, np.int32)
     words, full = np.zeros((n_sets, n_words), np.uint64), np.zeros((n_sets, n_words), np.uint64)
     for j in range(p):
@@ -230,21 +230,9 @@ def _grow(
             if trees.left[here] < 0:
                 if n_leaf == len(out_node) or n_entry + p > len(feature) or (n_words and n_mask + n_sets > len(masks)):
                     return -1
-                for j in range(p):
-                    r = row[j]
-                    if r >= 0:
-                        whole = True
-                        for w in range(n_words):
-                            whole &= words[r, w] == full[r, w]
-                        if not whole:
-                            for w in range(n_words):
-                                masks[n_mask, w] = words[r, w]
-                            feature[n_entry], out_low[n_entry], out_high[n_entry] = j, n_mask, 0
-                            n_mask += 1
-                            n_entry += 1
-                    elif low[j] > 0 or high[j] < last[j]:
-                        feature[n_entry], out_low[n_entry], out_high[n_entry] = j, low[j], high[j]
-                        n_entry += 1
+                n_entry, n_mask = _write_entries(
+                    row, low, high, last, words, full, n_entry, n_mask, feature, out_low, out_high, masks
+                )
                 out_tree[n_leaf], out_node[n_leaf] = t, here
                 n_leaf += 1
                 entry_begin[n_leaf] = n_entry
@@ -271,24 +259,11 @@ def _grow(
             else:
                 old_low[depth], old_high[depth] = low[j], high[j]
                 if row[j] >= 0:
-                    r = row[j]
-                    before = _first(words, r)
                     for w in range(n_words):
-                        old_words[depth, w] = words[r, w]
-                    _keep_side(trees, places, current, q, left, words)
-                    k = _first(words, r)
-                    if k < 0:
-                        continue
-                else:
-                    before = min(max(home[j], low[j]), high[j])
-                    border = places.rank[places.rank_begin[j] + trees.turn[q]]
-                    if left == (trees.left_below[q] != 0):
-                        high[j] = min(high[j], border - 1)
-                    else:
-                        low[j] = max(low[j], border)
-                    if low[j] > high[j]:
-                        continue
-                    k = min(max(home[j], low[j]), high[j])
+                        old_words[depth, w] = words[row[j], w]
+                before, k = _narrow(trees, places, current, q, left, low, high, words)
+                if k < 0:
+                    continue
                 now = cost[begin[j] + k]
                 after = max(after, now) if largest else after + now - cost[begin[j] + before]
                 if after >= budget:
@@ -296,6 +271,47 @@ def _grow(
             depth += 1
             path[depth], visited[depth], spent[depth] = trees.left[here] if left else trees.right[here], 0, after
     return n_leaf
+
+
+@njit(cache=True, nogil=True)
+def _write_entries(row, low, high, last, words, full, n_entry, n_mask, feature, out_low, out_high, masks):
+    """Write the conditions for reaching a leaf, one per feature that does not have all of its places left."""
+    n_words = words.shape[1]
+    for j in range(len(row)):
+        r = row[j]
+        if r >= 0:
+            whole = True
+            for w in range(n_words):
+                whole &= words[r, w] == full[r, w]
+            if not whole:
+                for w in range(n_words):
+                    masks[n_mask, w] = words[r, w]
+                feature[n_entry], out_low[n_entry], out_high[n_entry] = j, n_mask, 0
+                n_mask += 1
+                n_entry += 1
+        elif low[j] > 0 or high[j] < last[j]:
+            feature[n_entry], out_low[n_entry], out_high[n_entry] = j, low[j], high[j]
+            n_entry += 1
+    return n_entry, n_mask
+
+
+@njit(cache=True, nogil=True)
+def _narrow(trees, places, current, q, left, low, high, words):
+    """Keep the places with one answer to a question; the cheapest place before and after, −1 where none is left."""
+    j = trees.feature[q]
+    r = places.row[j]
+    if r >= 0:
+        before = _first(words, r)
+        _keep_side(trees, places, current, q, left, words)
+        return before, _first(words, r)
+    home = places.home[j]
+    before = min(max(home, low[j]), high[j])
+    border = places.rank[places.rank_begin[j] + trees.turn[q]]
+    if left == (trees.left_below[q] != 0):
+        high[j] = min(high[j], border - 1)
+    else:
+        low[j] = max(low[j], border)
+    return before, min(max(home, low[j]), high[j]) if low[j] <= high[j] else -1
 
 
 @njit(cache=True, nogil=True)
