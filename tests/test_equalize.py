@@ -235,20 +235,23 @@ def test_what_costs_too_much_is_not_recommended():
 
 
 @pytest.mark.parametrize(
-    ("recommended", "kept"), [([2, 1], 1), ([2], 0), ([], 0)], ids=["the next one", "none", "nothing to try"]
+    ("recommended", "kept"),
+    [([2, 1], 1), ([2], 0), ([], 0), ([3, 1], 1)],
+    ids=["the next one", "none", "nothing to try", "too dear"],
 )
 def test_a_recommended_model_has_to_keep_its_word_when_it_is_fitted_to_everybody(recommended, kept):
-    gaps = {0.0: 0.3, 1.0: 0.2, 3.0: 0.4}  # κ = 3 was best on the folds, and is worse here
+    gaps = {0.0: 0.3, 1.0: 0.2, 3.0: 0.4, 10.0: 0.1}  # κ = 3 was best on the folds, and is worse here
+    accuracies = {0.0: 0.8, 1.0: 0.795, 3.0: 0.8, 10.0: 0.78}  # and κ = 10 costs more than there
 
     class Work(_Work):
         def fit_path(self, path, rows, groups):
             return path
 
         def judge(self, model, rows):
-            return {"transport_gap": gaps[model]}
+            return {"transport_gap": gaps[model], "accuracy": accuracies[model]}
 
     work = Work(None, None, None, None, pd.DataFrame({"group": ["u", "v"]}), None, "l1", 0)
-    chosen, plain, fair = work.first_confirmed([0.0, 1.0, 3.0], recommended, np.arange(2))
+    chosen, plain, fair = work.first_confirmed([0.0, 1.0, 3.0, 10.0], recommended, np.arange(2), 0.01)
     assert (chosen, plain, fair) == (kept, 0.0, float(kept))
 
 
