@@ -15,11 +15,14 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
-from equirecourse import read_audit
+from equirecourse import EqualRecourseLinear, read_audit
 from equirecourse.cli import main
 from equirecourse.cli._app import app
+from equirecourse.cli._models import save_model
 
 
 def run(*arguments, code=0):
@@ -82,6 +85,34 @@ def test_five_commands_from_a_csv_to_a_flipset(own_csv, tmp_path, capsys):
     run("flipset", *options(own_csv), "--person", rejected, "--json", tmp_path / "ways.json")
     assert "way 1, cost" in capsys.readouterr().out
     assert json.loads((tmp_path / "ways.json").read_text())["status"] == "found"
+
+
+def test_a_model_that_knows_its_yes_is_asked_for_that(own_csv, tmp_path, capsys):
+    # Without --favorable the larger label is taken, and people were told how to be refused.
+    people = pd.read_csv(own_csv).dropna().reset_index(drop=True)
+    people.to_csv(own_csv, index=False)
+    X, fair = people[["income", "debts"]], tmp_path / "fair.skops"
+    learner = make_pipeline(StandardScaler(), LogisticRegression())
+    model = EqualRecourseLinear(learner, favorable_label="granted").fit(
+        X, people["decision"], sensitive_features=people["sex"]
+    )
+    save_model(model, fair)
+    rest = ["--data", own_csv, "--target", "decision", "--group", "sex", "--ignore", "customer", "--ignore", "housing"]
+    person = next(row for row in people.index if people["income"][row] < 2500 and people["debts"][row] > 3)
+    sentence = "granted is a yes, as the model has it; say otherwise with --favorable."
+    run("flipset", *rest, "--model", fair, "--person", person)
+    out = capsys.readouterr().out
+    assert sentence in out
+    assert "Raise income" in out
+    assert "Lower income" not in out
+    run("audit", *rest, "--model", fair)
+    assert sentence in capsys.readouterr().out
+    run("flipset", *rest, "--model", fair, "--person", person, "--favorable", "refused")
+    out = capsys.readouterr().out
+    assert "the model says yes already" in out
+    assert "say otherwise" not in out
+    run("flipset", *rest, "--person", person)  # fitted here: the model has no yes of its own
+    assert "decision = refused is taken for a yes; say otherwise with --favorable." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("learner", [["--learner", "svm"], ["--paper"]])

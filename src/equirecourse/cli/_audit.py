@@ -54,8 +54,8 @@ def command(
         found = _of_folder(people, model, trust, max_people, seed, jobs)
     else:
         given = load_people(people)
-        notes = given.notes
         fitted, judged = fitted_or_loaded(given, model, trust, test_size, seed)
+        notes = judged.notes
         if model is None:
             n = len(given.y) - len(judged.y)
             say(f"A logistic regression, fitted to {n:,} people and judged on {len(judged.y):,} others.")
@@ -90,7 +90,8 @@ def fitted_or_loaded(
 ) -> tuple[Any, People]:
     """A model and people to judge: the given one and everybody, or one that is fitted here and people held out."""
     if model is not None:
-        return load_model(model, trust), people
+        loaded = load_model(model, trust)
+        return loaded, people.as_known_to(loaded)
     strata = people.y if np.unique(people.y, return_counts=True)[1].min() > 1 else None
     training, judged = train_test_split(
         np.arange(len(people.y)), test_size=test_size, random_state=seed, stratify=strata

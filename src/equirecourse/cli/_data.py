@@ -69,10 +69,20 @@ class People:
     name: str
     notes: tuple[str, ...]
     unit: str = "standard deviations"
+    taken: str = ""  # the sentence about the value that is taken for a yes, if nobody said which
 
     def take(self, rows: Any) -> People:
         """Some of them."""
         return replace(self, X=self.X.iloc[rows], y=self.y[rows], groups=self.groups.iloc[rows])
+
+    def as_known_to(self, model: Any) -> People:
+        """With the yes of a model that has one of its own, if nobody said which value it is."""
+        own = [label for label in set(self.y.tolist()) if label == getattr(model, "favorable_label_", None)]
+        if not self.taken or not own:
+            return self
+        taken = f"{own[0]} is a yes, as the model has it; say otherwise with --favorable."
+        notes = tuple(taken if note == self.taken else note for note in self.notes)
+        return replace(self, favorable=own[0], notes=notes, taken=taken)
 
 
 def load_people(options: PeopleOptions) -> People:
@@ -144,12 +154,13 @@ def _file(path: Path, target: str | None, group: list[str], favorable: str | Non
             f"The target {target!r} has {len(labels)} values, {shown(sorted(map(str, labels)))}; it needs two."
         )
     y, yes = _outcome(table[target], favorable)
-    if favorable is None:
-        notes.append(f"{target} = {yes} is taken for a yes; say otherwise with --favorable.")
+    taken = "" if favorable is not None else f"{target} = {yes} is taken for a yes; say otherwise with --favorable."
+    if taken:
+        notes.append(taken)
     X = table.drop(columns=[target, *group])
     if X.shape[1] == 0:
         raise ValueError(f"{path.name} has no columns besides target and groups; a model needs features.")
-    return People(X, y, table[group], ActionSet(()), True, yes, path.stem, tuple(notes))
+    return People(X, y, table[group], ActionSet(()), True, yes, path.stem, tuple(notes), taken=taken)
 
 
 def _nearest(name: str, table: pd.DataFrame) -> str:

@@ -38,9 +38,11 @@ def command(
     if person not in labels:
         raise ValueError(f"There is no person {person!r}; rows go from {labels[0]} to {labels[-1]}.")
     row = given.X.iloc[[labels.index(person)]]
-    fitted, _ = fitted_or_loaded(given, model, trust, test_size, seed)
+    fitted, judged = fitted_or_loaded(given, model, trust, test_size, seed)
+    if judged.taken:
+        say(judged.taken)
     found = flipsets(
-        fitted, row, actions=given.actions, k=ways, favorable_label=given.favorable, background=given.X,
+        fitted, row, actions=given.actions, k=ways, favorable_label=judged.favorable, background=given.X,
         time_limit=30.0, random_state=seed,
     )  # fmt: skip
     if found.status == "accepted":
