@@ -78,7 +78,8 @@ def cost_of(feature, norm, start, end):
 def total_of(norm, parts):
     """Cost of a whole action; features in the last axis."""
     if norm == "l2":
-        return np.sqrt((parts**2).sum(axis=-1))
+        with np.errstate(over="ignore"):  # values to try may be as large as numbers are
+            return np.sqrt((parts**2).sum(axis=-1))
     return parts.sum(axis=-1) if norm in ("l1", "log_shift") else parts.max(axis=-1)
 
 
