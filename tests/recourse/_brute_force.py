@@ -60,6 +60,7 @@ def ends_of(actions, start, own):
     return end
 
 
+@np.errstate(over="ignore")  # values to try may be as large as numbers are
 def cost_of(feature, norm, start, end):
     """Cost of moving one feature, element by element."""
     if norm in ("l1", "l2", "linf"):
@@ -75,11 +76,11 @@ def cost_of(feature, norm, start, end):
     return np.where(moved(start, end), price, 0.0)
 
 
+@np.errstate(over="ignore")  # values to try may be as large as numbers are
 def total_of(norm, parts):
     """Cost of a whole action; features in the last axis."""
     if norm == "l2":
-        with np.errstate(over="ignore"):  # values to try may be as large as numbers are
-            return np.sqrt((parts**2).sum(axis=-1))
+        return np.sqrt((parts**2).sum(axis=-1))
     return parts.sum(axis=-1) if norm in ("l1", "log_shift") else parts.max(axis=-1)
 
 

@@ -31,6 +31,7 @@ __all__ = ["Options", "linked_options"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
+_LEAST = 1.000001e-9  # move of a carried number, relative to its size: a hair more than what counts as rounding
 _MANY = 200_000  # candidates for one person: half a second
 # Rounding puts a value that was computed to lie on a border on either side of it: a few nearby values are tried too.
 _NEARBY = np.array([0.0, 4e-16, -4e-16, 1e-14, -1e-14, 1e-12, -1e-12])
@@ -239,8 +240,14 @@ class _Group:
         return _around(np.concatenate(aims, axis=1), number)
 
     def _near_ends(self, own: Array, j: int) -> Array:
-        """Values of a feature at the near end of each of its cells, less what links do to it."""
-        return _around(self.numbers[j].marks[None, :] - self._carried(own, j)[:, None], self.numbers[j])
+        """Values of a feature at the near end of each of its cells, less what links do to it, and its least moves.
+
+        What is even less, the action set takes for a rounding error of the links.
+        """
+        number, carried = self.numbers[j], self._carried(own, j)
+        least = _LEAST * np.maximum(1.0, np.maximum(abs(number.start), np.abs(number.start + carried)))
+        ends = _around(number.marks[None, :] - carried[:, None], number)
+        return np.column_stack([ends, number.start - least, number.start + least])
 
     def _expanded(self, own: Array, j: int, values: Array) -> Array:
         """All rows, with the feature where it was and at each value of its row that it may be moved to."""
