@@ -247,6 +247,8 @@ class _Group:
         number, carried = self.numbers[j], self._carried(own, j)
         least = _LEAST * np.maximum(1.0, np.maximum(abs(number.start), np.abs(number.start + carried)))
         ends = _around(number.marks[None, :] - carried[:, None], number)
+        if number.feature.step is not None:  # its moves are whole steps
+            return ends
         return np.column_stack([ends, number.start - least, number.start + least])
 
     def _expanded(self, own: Array, j: int, values: Array) -> Array:
